@@ -53,7 +53,7 @@ class Plugin:
         return f"{self.package} {self.version}"
 
     def broken(self, reason: object) -> PluginError:
-        """Return an error for a plug-in that cannot be used."""
+        """Create an error for a plug-in that cannot be used."""
         return PluginError(
             f"the plug-in {self.name!r} ({GROUP_PREFIX}{self.kind}) of the package"
             f" {self.package!r} cannot be used: {reason}; update or uninstall {self.package}.",
@@ -75,7 +75,7 @@ class Plugin:
             raise self.broken(_first_line(error)) from error
 
     def file(self) -> Path:
-        """Return the source file without running it; parent packages are imported to find it.
+        """Find the source file without running it; parent packages are imported to find it.
 
         Raises
         ------
@@ -97,7 +97,7 @@ class Plugin:
 
 
 def registered(kind: str) -> Mapping[str, Plugin]:
-    """Return the plug-ins of a kind by name; raise PluginError if two packages share a name."""
+    """Find the plug-ins of a kind by name; raise PluginError if two packages share a name."""
     members: dict[str, Plugin] = {}
     for plugin in _registered().get(kind, ()):
         if plugin.name in members:
@@ -107,7 +107,7 @@ def registered(kind: str) -> Mapping[str, Plugin]:
 
 
 def name_conflict(kind: str, name: str, first: str, second: str) -> PluginError:
-    """Return an error for a name that two packages register."""
+    """Create an error for a name that two packages register."""
     return PluginError(
         f"the packages {first!r} and {second!r} both have {name!r} among their {kind}: rename it in"
         f" {second!r}, or uninstall that package.",
@@ -116,7 +116,7 @@ def name_conflict(kind: str, name: str, first: str, second: str) -> PluginError:
 
 
 def missing_plugin(kind: str, member: str, release: str) -> MissingPackage:
-    """Return an error for a member that a log names and no installed package registers.
+    """Create an error for a member that a log names but no installed package registers.
 
     Parameters
     ----------
@@ -136,13 +136,13 @@ def missing_plugin(kind: str, member: str, release: str) -> MissingPackage:
 
 
 def find_by_module(module: str) -> Plugin | None:
-    """Return the plug-in whose module has this dotted name, or None."""
+    """Find the plug-in whose module has this dotted name, or None."""
     return _by_module().get(module)
 
 
 @cache
 def _registered() -> Mapping[str, tuple[Plugin, ...]]:
-    """Return every plug-in by kind, in the order of the module search path."""
+    """Find every plug-in by kind, in the order of the module search path."""
     from importlib import metadata  # not needed to import tarsus
 
     by_kind: dict[str, tuple[Plugin, ...]] = {}

@@ -35,7 +35,7 @@ JOBS_PER_WORKER = 12  # that are worth the start of a process, which takes a sec
 
 
 def usable_cores() -> int:
-    """Return the number of cores that this process may use."""
+    """Count the cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

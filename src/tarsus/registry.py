@@ -49,7 +49,7 @@ _loaded_files: dict[str, tuple[str, ModuleType]] = {}  # checksum and module by 
 
 
 def names(package: str) -> tuple[str, ...]:
-    """Return the member names of a folder, sorted: its public files and the plug-ins of its kind.
+    """List the member names of a folder, sorted: its public files and plug-ins of its kind.
 
     Only the folder itself is imported.
 
@@ -63,7 +63,7 @@ def names(package: str) -> tuple[str, ...]:
 
 @cache
 def _public_modules(package: str) -> frozenset[str]:
-    """Return the names of the public modules of a folder."""
+    """List the names of the public modules of a folder."""
     path = importlib.import_module(package).__path__
     return frozenset(
         m.name for m in pkgutil.iter_modules(path) if m.name not in ("base",) and m.name[0] != "_"
@@ -71,7 +71,7 @@ def _public_modules(package: str) -> frozenset[str]:
 
 
 def _plugins(package: str) -> Mapping[str, plugins.Plugin]:
-    """Return the plug-ins of a folder's kind by name; none if the folder has no `KIND`."""
+    """Find the plug-ins of a folder's kind by name; none if the folder has no `KIND`."""
     kind = getattr(importlib.import_module(package), "KIND", "")
     members = plugins.registered(kind) if kind else {}
     for name in sorted(members.keys() & _public_modules(package)):
@@ -83,12 +83,12 @@ def _plugins(package: str) -> Mapping[str, plugins.Plugin]:
 
 
 def plugin(package: str, name: str) -> plugins.Plugin | None:
-    """Return the plug-in of this name, or None if the member is a file in the folder."""
+    """Find the plug-in of this name, or None if the member is a file in the folder."""
     return _plugins(package).get(name)
 
 
 def member_of_module(package: str, module: str) -> str | None:
-    """Return the name of the member that a module defines, or None."""
+    """Find the name of the member that a module defines, or None."""
     above, _, name = module.rpartition(".")
     if above == package and name in _public_modules(package):
         return name
@@ -115,7 +115,7 @@ def member_module(package: str, kind: str, name: str) -> ModuleType:
 
 
 def parse_member(package: str, name: str) -> ast.Module:
-    """Return the syntax tree of a member without running it."""
+    """Parse the syntax tree of a member without running it."""
     if member := plugin(package, name):
         try:
             return ast.parse(member.file().read_text(encoding="utf-8"))
@@ -126,7 +126,7 @@ def parse_member(package: str, name: str) -> ast.Module:
 
 
 def parameter_names(package: str, name: str) -> tuple[str, ...]:
-    """Return the parameters that a member declares, without running it."""
+    """Read the parameters that a member declares, without running it."""
     return tuple(
         ast.unparse(field.target)
         for defined in parse_member(package, name).body
@@ -139,7 +139,7 @@ def parameter_names(package: str, name: str) -> tuple[str, ...]:
 
 
 def member_class(package: str, kind: str, name: str, family: type[T]) -> Callable[..., T]:
-    """Return the class of `family` that a member defines."""
+    """Import the class of `family` that a member defines."""
     try:
         return single_class(member_module(package, kind, name), family)
     except InvalidFile as error:
@@ -149,7 +149,7 @@ def member_class(package: str, kind: str, name: str, family: type[T]) -> Callabl
 
 
 def member_classes(package: str, kind: str, family: type[T]) -> dict[str, Callable[..., T]]:
-    """Return the classes of all members by name; broken plug-ins are skipped with a warning."""
+    """Import the classes of all members by name; skip broken plug-ins with a warning."""
     classes: dict[str, Callable[..., T]] = {}
     for name in names(package):
         try:
@@ -172,7 +172,7 @@ def name_of(member: object) -> str:
 
 
 def class_named(package: str, kind: str, name: str, family: type[T]) -> Callable[..., T]:
-    """Return the class of a member, or the class that a Python file defines.
+    """Import the class of a member, or the class that a Python file defines.
 
     Within `untrusted_names` the file is run only if the user trusts it.
 
@@ -259,7 +259,7 @@ def trust(*files: str | Path) -> None:
 
 
 def trusted_file(kind: str, path: str, sha256: str | None) -> str:
-    """Return the trusted file that data refers to.
+    """Find the trusted file that data refers to.
 
     Every reader of a log, policy, sweep or specification decides here, and nowhere else, whether a
     Python file may be run. The path in the data is only printed: the returned file is one that the
@@ -303,7 +303,7 @@ def trusted_file(kind: str, path: str, sha256: str | None) -> str:
 
 
 def file_sha256(path: str) -> str:
-    """Return the SHA-256 of a file in hexadecimal; empty if the file does not exist."""
+    """Compute the SHA-256 of a file in hexadecimal; empty if the file does not exist."""
     try:
         return hashlib.sha256(Path(path).read_bytes()).hexdigest() if os.path.isfile(path) else ""
     except OSError:
@@ -357,7 +357,7 @@ def load_file(path: str, kind: str) -> ModuleType:
 
 
 def _failing_line(error: Exception, place: str) -> int:
-    """Return the last line of a file in the traceback of an error."""
+    """Find the last line of a file in the traceback of an error."""
     if isinstance(error, SyntaxError) and error.filename == place:
         return error.lineno or 1
     lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename == place]
@@ -365,7 +365,7 @@ def _failing_line(error: Exception, place: str) -> int:
 
 
 def single_class(source: ModuleType, family: type[T]) -> Callable[..., T]:
-    """Return the only concrete class of `family` that a module defines."""
+    """Find the only concrete class of `family` that a module defines."""
     classes = [
         value
         for value in vars(source).values()

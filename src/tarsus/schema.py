@@ -27,11 +27,11 @@ MAX_ITEMS = 10_000_000
 
 
 class Rule(ABC):
-    """What a value must be."""
+    """Requirement on a value."""
 
     @abstractmethod
     def check(self, name: str, value: Any) -> None:
-        """Raise InvalidFile, naming the value, unless the value obeys the rule."""
+        """Raise InvalidFile, naming the value, unless the value satisfies the rule."""
 
 
 @dataclass(frozen=True)
@@ -202,7 +202,7 @@ class JsonRule(Rule):
 
 
 def parse_json(name: str, text: Any) -> Any:
-    """Return the value of a JSON text; raise InvalidFile, naming it, if it is not valid JSON."""
+    """Parse a JSON text; raise InvalidFile, naming it, if it is not valid JSON."""
     if not isinstance(text, str | bytes) or len(text) > MAX_JSON_LENGTH:
         raise invalid_entry(name, "JSON text", text)
     try:
@@ -212,7 +212,7 @@ def parse_json(name: str, text: Any) -> Any:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """Return the object in a JSON file; raise InvalidFile, naming the file, if there is none."""
+    """Read the object in a JSON file; raise InvalidFile, naming the file, if there is none."""
     if not path.is_file():
         raise InvalidFile(f"there is no file {path}.", path)
     content = parse_json(str(path), path.read_bytes())
@@ -228,7 +228,7 @@ def _reject_constant(word: str) -> None:
 
 
 def invalid_entry(name: str, wanted: str, value: Any) -> InvalidFile:
-    """Return an error for a value that is not what the rule wants."""
+    """Create an error for a value that violates the rule."""
     kind = type(value).__name__
     text = value if isinstance(value, str) else re.sub(r"\s+", " ", f"{value!r:.200}")
     shown = quoted(text) if isinstance(value, str) else f"{text[:80]} ({kind})"
@@ -237,7 +237,7 @@ def invalid_entry(name: str, wanted: str, value: Any) -> InvalidFile:
 
 @contextmanager
 def error_context(what: object) -> Iterator[None]:
-    """Prefix errors in the `with` block with what was opened: "run.nc: dt must ..."."""
+    """Prefix errors in the `with` block by the name of what was opened: "run.nc: dt must ..."."""
     try:
         yield
     except TarsusError as error:

@@ -24,7 +24,7 @@ def composite_inertias(kin: Kinematics, inertias: list[LinearInertia]) -> list[L
 
 
 def mass_matrix(kin: Kinematics, inertias: list[LinearInertia]) -> SX:
-    """Compute I_c of every body: its subtree as one rigid body, in its own frame (Eqn. (26))."""
+    """Compute M(q) (nu, nu) with armature on its diagonal and zeros between branches."""
     mechanism = kin.mechanism
     M = SX(mechanism.nu, mechanism.nu)
     for i, composite in enumerate(composite_inertias(kin, inertias)):

@@ -183,7 +183,7 @@ def _accelerations(
 def _accelerate(
     kin: Kinematics, i: int, carried: Motion, omega: list[SX], acceleration: SX | None
 ) -> Motion:
-    """Compute the accelerations and acceleration field (3, 3), in 1/s^2, of every body."""
+    """Compute the acceleration of body i from its joint's base point in the parent frame."""
     mechanism = kin.mechanism
     joint, at = mechanism.bodies[i].joint, mechanism.u_slices[i]
     alpha, a = ca.mtimes(kin.R[i].T, carried[0]), ca.mtimes(kin.R[i].T, carried[1])

@@ -263,7 +263,7 @@ class Rollouts:
         return np.stack([self._delayed_actions(windows.first + k, delay) for k in ends])
 
     def _delayed_actions(self, samples: Any, delay: Array) -> Array:
-        """Return the actions of the steps that end with these samples, (candidates, W, actions).
+        """Interpolate the actions of steps that end with these samples, (candidates, W, actions).
 
         `samples` has shape (W,) and the delay, in steps, shape (candidates, 1). Signals are
         constant over a step: with a fractional delay their mean over the step acts.

@@ -33,28 +33,28 @@ class Pose:
     rotation: Array = field(default_factory=lambda: np.eye(3))
 
     def __matmul__(self, inner: Pose) -> Pose:
-        """Return the pose `inner`, given in this frame, in this frame's parent."""
+        """Transform the pose `inner`, given in this frame, to this frame's parent."""
         return Pose(self.point(inner.position), self.rotation @ inner.rotation)
 
     def point(self, position: ArrayLike) -> Array:
-        """Return a point, shape (3,), or points, shape (n, 3), of this frame in its parent."""
+        """Transform a point, shape (3,), or points, shape (n, 3), of this frame to its parent."""
         return np.asarray(position, dtype=float) @ self.rotation.T + self.position
 
 
 def shift(position: ArrayLike) -> Pose:
-    """Return a pose without rotation."""
+    """Create a pose without rotation."""
     return Pose(np.asarray(position, dtype=float))
 
 
 def _rotation() -> type[Rotation]:
-    """Return SciPy's class, imported on first use because that takes most of a second."""
+    """Import SciPy's class on first use, because that takes most of a second."""
     from scipy.spatial.transform import Rotation
 
     return Rotation
 
 
 def rotation_from_quaternion(quaternion: ArrayLike) -> Array:
-    """Return the rotation matrix of a quaternion (w, x, y, z) of any length but zero."""
+    """Convert a quaternion (w, x, y, z) of any length but zero to a rotation matrix."""
     if not 0 < np.linalg.norm(quaternion) < np.inf:
         raise InvalidValue(
             f"a quaternion must be finite and not zero, not {quaternion}.", "quaternion"
@@ -63,7 +63,7 @@ def rotation_from_quaternion(quaternion: ArrayLike) -> Array:
 
 
 def quaternion_from_rotation(rotation: Array) -> Array:
-    """Return the unit quaternion (w, x, y, z) of a rotation matrix.
+    """Convert a rotation matrix to a unit quaternion (w, x, y, z).
 
     It is the column of 4 q q^T with the largest diagonal entry, normalized.
     """
@@ -78,23 +78,23 @@ def quaternion_from_rotation(rotation: Array) -> Array:
 
 
 def rotation_from_rpy(rpy: ArrayLike) -> Array:
-    """Return the rotation matrix of URDF's roll, pitch and yaw about fixed axes, in rad."""
+    """Convert URDF's roll, pitch and yaw about fixed axes, in rad, to a rotation matrix."""
     return _rotation().from_euler("xyz", np.asarray(rpy, dtype=float)).as_matrix()
 
 
 def rotation_about(axis: ArrayLike, angle: float) -> Array:
-    """Return the rotation matrix by an angle, in rad, about a unit axis."""
+    """Compute the rotation matrix of an angle, in rad, about a unit axis."""
     return _rotation().from_rotvec(angle * np.asarray(axis, dtype=float)).as_matrix()
 
 
 def transform_inertia(inertia: Inertia, pose: Pose) -> Inertia:
-    """Return an inertia, given in the frame `pose`, in this frame's parent."""
+    """Transform an inertia, given in the frame `pose`, to this frame's parent."""
     about = pose.rotation @ inertia.about_com @ pose.rotation.T
     return Inertia(inertia.mass, pose.point(inertia.com), (about + about.T) / 2)
 
 
 def add_inertias(a: Inertia, b: Inertia) -> Inertia:
-    """Return the inertia of two bodies, given in one frame, joined rigidly."""
+    """Compute the inertia of two rigidly joined bodies, given in one frame."""
     if b.mass == 0 or a.mass == 0:
         heavier = a if b.mass == 0 else b
         return Inertia(heavier.mass, heavier.com, a.about_com + b.about_com)

@@ -94,7 +94,7 @@ def check_options(
 
 
 def _reader(tag: str) -> Callable[..., Mechanism]:
-    """Return the reader of files with this root tag, importing only this one."""
+    """Import the reader of files with this root tag, and no other."""
     if tag == "mujoco":
         from tarsus.model.mjcf import read_mjcf
 

@@ -28,7 +28,7 @@ BALL_DIRECTIONS = 200  # in which the extent of a ball is compared
 
 
 def revolve(shape: Shape) -> Shape:
-    """Return the sphere, cylinder or body of revolution that a mesh stands for.
+    """Recognize the sphere, cylinder or body of revolution that a mesh approximates.
 
     Another mesh is returned with the vertices of its hull only, and another shape as it is.
     """
@@ -59,7 +59,7 @@ def revolve(shape: Shape) -> Shape:
 
 
 def _ball(vertices: Array) -> tuple[Array, float] | None:
-    """Return the center and radius, in m, of the ball that a hull stands for, or None."""
+    """Find the center and radius, in m, of the ball that a hull approximates, or None."""
     center, radius = _fit_circle(vertices)
     # all vertices are on the ball, and no flat is deep
     distances = np.linalg.norm(vertices - center, axis=1)
@@ -75,7 +75,7 @@ def _ball(vertices: Array) -> tuple[Array, float] | None:
 
 
 def _fit_circle(points: Array) -> tuple[Array, float]:
-    """Return the center and radius, in m, of the circle (n, 2) or sphere (n, 3) nearest to points.
+    """Fit a circle (n, 2) or sphere (n, 3) to points: center and radius, in m.
 
     Linear least squares in |v|^2 = 2 v c + (r^2 - |c|^2).
     """
@@ -87,7 +87,7 @@ def _fit_circle(points: Array) -> tuple[Array, float]:
 
 
 def _axis(vertices: Array) -> Pose | None:
-    """Return a frame with the axis of revolution of a hull as its z axis, or None."""
+    """Find a frame with the axis of revolution of a hull as its z axis, or None."""
     best, smallest = None, MAX_FLAT
     circle = np.c_[np.cos(LONGITUDES), np.sin(LONGITUDES)]
     for rotation in _frames(vertices):
@@ -134,7 +134,7 @@ def _frames(vertices: Array) -> Iterator[Array]:
 
 
 def _profile(v: Array) -> Array:
-    """Return the rows (z, radius) of the convex profile of vertices about z, by rising z."""
+    """Compute the convex profile of vertices about z: rows (z, radius) by rising z."""
     from scipy.spatial import ConvexHull
 
     half = np.c_[v[:, 2], np.linalg.norm(v[:, :2], axis=1)]
@@ -149,7 +149,7 @@ def _profile(v: Array) -> Array:
 
 
 def _rims(profile: Array) -> Array:
-    """Return the main rows of a profile, shape (n, 2), by the Douglas-Peucker algorithm.
+    """Select the main rows of a profile, shape (n, 2), by the Douglas-Peucker algorithm.
 
     These are its ends, the largest row, and then the rows farthest from the lines between them.
     """

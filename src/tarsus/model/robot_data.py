@@ -51,7 +51,7 @@ ARMS = {  # with a fixed base
 
 
 def file_of(name: str) -> Path | None:
-    """Return the file of a robot of the package, or None for any other name.
+    """Find the file of a robot of the package, or None for any other name.
 
     Raises
     ------
@@ -72,7 +72,7 @@ def file_of(name: str) -> Path | None:
 
 @cache
 def robots_folder() -> Path | None:
-    """Return the folder with one folder per robot, or None if the package is not installed."""
+    """Find the folder with one folder per robot, or None if the package is not installed."""
     from importlib.metadata import PackageNotFoundError, distribution
 
     try:

@@ -74,7 +74,7 @@ class RobotFiles:
         packages: Mapping[str, str | Path] | None = None,
         asset_folders: Iterable[str | Path] = (),
     ) -> RobotFiles:
-        """Return the files that a robot may read.
+        """List the files that a robot may read.
 
         Parameters
         ----------
@@ -98,11 +98,11 @@ class RobotFiles:
         return RobotFiles(folders[0], tuple(roots), tuple(allowed), tuple(own.items()))
 
     def relative_to(self, folder: Path) -> RobotFiles:
-        """Return the same files with relative paths that refer to another folder."""
+        """Copy the object for relative paths that refer to another folder."""
         return replace(self, folder=folder)
 
     def find(self, uri: str) -> Path | None:
-        """Return the file that a mesh's URI names, or None if it does not exist.
+        """Find the file that a mesh's URI names, or None if it does not exist.
 
         A path refers to the robot's folder, or to the one above, because URDF files often lie in a
         folder next to that of their meshes. `package://name/rest` (and `model://`) refers to
@@ -130,7 +130,7 @@ class RobotFiles:
         return self.existing(uri, self._near_the_robot(inner))
 
     def existing(self, name: str, paths: Iterable[Path]) -> Path | None:
-        """Return the first path that exists, or None.
+        """Find the first path that exists, or None.
 
         Parameters
         ----------
@@ -169,7 +169,7 @@ class RobotFiles:
         return any(real.is_relative_to(root) for root in self.roots)
 
     def suggestion(self, uri: str) -> str:
-        """Return the name of an existing file that a missing URI may mean, or "".
+        """Find the name of an existing file that a missing URI may mean, or "".
 
         The URI may be spelled in another case, with backslashes, percent signs or a typo.
         """
@@ -191,7 +191,7 @@ class RobotFiles:
         return [self.folder / inner, _real(self.folder).parent / inner] if inner else []
 
     def _outermost(self) -> Path:
-        """Return the outermost root that contains the robot's folder."""
+        """Find the outermost root that contains the robot's folder."""
         around = [root for root in self.roots if _real(self.folder).is_relative_to(root)]
         return min(around or [self.folder], key=lambda root: len(root.parts))
 
@@ -221,7 +221,7 @@ class RobotFiles:
                     yield path, [*_sources(path)]
 
     def _similar_path(self, folder: Path, path: str) -> str:
-        """Return the existing path below a folder that is most similar to a path, or ""."""
+        """Find the existing path below a folder that is most similar to a path, or ""."""
         similar: list[str] = []
         for part in path.split("/"):
             parent = folder.joinpath(*similar)
@@ -239,7 +239,7 @@ class RobotFiles:
 
 
 def require_file(path: Path) -> Path:
-    """Return a path that the user gave.
+    """Check that a path that the user gave is a regular file, and return it.
 
     Raises
     ------
@@ -253,7 +253,7 @@ def require_file(path: Path) -> Path:
 
 
 def file_bytes(path: Path, max_bytes: int = MAX_BYTES) -> bytes:
-    """Return the content of a file that was checked.
+    """Read the content of a file that was checked.
 
     Raises
     ------
@@ -285,7 +285,7 @@ def file_bytes(path: Path, max_bytes: int = MAX_BYTES) -> bytes:
 
 
 def _tree(folder: Path) -> list[Path]:
-    """Return a robot's folder, its parent, and the package and repository around it.
+    """Find a robot's folder, its parent, and the package and repository around it.
 
     Shared folders do not belong to the tree: the home folder, that of temporary files, and those of
     the system.
@@ -339,7 +339,7 @@ def _real(path: Path) -> Path:
 
 
 def _kind(mode: int) -> str:
-    """Return the kind of a file that is not regular, for a sentence."""
+    """Name the kind of a file that is not regular, for a sentence."""
     kinds = {stat.S_IFIFO: "a pipe (FIFO)", stat.S_IFSOCK: "a socket", stat.S_IFDIR: "a folder"}
     kinds |= {stat.S_IFCHR: "a device", stat.S_IFBLK: "a device"}
     return kinds.get(stat.S_IFMT(mode), "something else")

@@ -106,7 +106,7 @@ def _mechanism(
     shapes: str,
     driven: Sequence[str] | None,
 ) -> Mechanism:
-    """Return the mechanism of an SDF text."""
+    """Build the mechanism of an SDF text."""
     report = Report(file)
     root = xml_root(text)
     check_expanded(root)
@@ -156,7 +156,7 @@ def _mechanism(
 def _joints(
     model: ET.Element, frames: Frames, links: list[Link], old: bool
 ) -> tuple[list[SdfJoint], list[Link]]:
-    """Return the joints and the links; the world is the first link if a joint names it."""
+    """Read the joints and the links; the world is the first link if a joint names it."""
     elements = model.findall("joint")
     joined = {(e.findtext(end) or "").strip() for e in elements for end in ("parent", "child")}
     if WORLD_LINK in joined and WORLD_LINK not in {link.name for link in links}:
@@ -183,7 +183,7 @@ def _parts(
     tree: SdfTree,
     frames: Frames,
 ) -> tuple[list[Part], dict[str, Pose]]:
-    """Return the links depth-first, and the body frame of each in the model's frame.
+    """Order the links depth-first; compute the body frame of each in the model's frame.
 
     A body frame has its origin at the joint and the axes of the link.
     """
@@ -208,13 +208,13 @@ def _parts(
 
 
 def _part(link: Link, parent: int, pose: Pose, joint: Joint | None, link_pose: Pose) -> Part:
-    """Return a link as a part; link_pose: the link's frame in the part's frame, at the joint."""
+    """Convert a link to a part; link_pose: the link's frame in the part's frame, at the joint."""
     shapes = tuple(shape.at(link_pose) for shape in link.shapes)
     return Part(link.name, parent, pose, joint, transform_inertia(link.inertia, link_pose), shapes)
 
 
 def _motion(joint: SdfJoint, child: Pose) -> Joint | None:
-    """Return the mechanism's joint in the frame of its child, None if it is fixed."""
+    """Build the mechanism's joint in the frame of its child, None if it is fixed."""
     kind = KINDS[joint.kind]
     if kind == "fixed":
         return None
@@ -237,7 +237,7 @@ def _motion(joint: SdfJoint, child: Pose) -> Joint | None:
 def _loops(
     tree: SdfTree, welded: Welded, poses: Mapping[str, Pose], report: Report
 ) -> tuple[LoopJoint, ...]:
-    """Return the joints outside the tree."""
+    """Build the joints outside the tree."""
     loops, limited = [], []
     for joint in tree.outside:
         (parent, parent_pose), (child, child_pose) = (
@@ -276,7 +276,7 @@ def _drawn_links(
 def _body_frame(
     welded: Welded, tree: SdfTree, poses: Mapping[str, Pose], link: str
 ) -> tuple[int, Pose]:
-    """Return the body of a link, and the body's frame in the model's frame."""
+    """Find the body of a link, and the body's frame in the model's frame."""
     host, in_body = welded.part_poses[tree.order.index(link)]
     if host == WORLD:
         return WORLD, poses[WORLD_LINK] if WORLD_LINK in poses else Pose()
@@ -284,7 +284,7 @@ def _body_frame(
 
 
 def _drawn(mechanism: Mechanism, root: Pose) -> Array:
-    """Return coordinates with all joints at zero and the root where the file puts it."""
+    """Create coordinates with all joints at zero and the root where the file puts it."""
     q = mechanism.neutral()
     if mechanism.floating:
         q[:3], q[3:7] = root.position, quaternion_from_rotation(root.rotation)

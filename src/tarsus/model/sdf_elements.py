@@ -86,7 +86,7 @@ def link_of(element: ET.Element, frames: Frames, files: RobotFiles, touching: st
 
 
 def shapes_of(link: str, frames: Frames) -> ShapeReader:
-    """Return the reader of a link's shapes."""
+    """Create the reader of a link's shapes."""
     where, home = f"link {link!r}", inverse(frames[link])
     return ShapeReader(
         pose=lambda shape: home @ pose_of(shape, where, frames, link),
@@ -97,7 +97,7 @@ def shapes_of(link: str, frames: Frames) -> ShapeReader:
 
 
 def color_of(shape: ET.Element) -> Color | None:
-    """Return the diffuse color of a shape's material, or else the ambient color."""
+    """Read the diffuse color of a shape's material, or else the ambient color."""
     for key in ("diffuse", "ambient"):
         text = shape.findtext(f"material/{key}")
         if text is not None:
@@ -171,13 +171,13 @@ def _mimic(axis: ET.Element, where: str) -> Mimic | None:
 
 
 def missing_visuals(model: ET.Element, files: RobotFiles) -> list[str]:
-    """Return the missing meshes that only pictures need, each once."""
+    """List the missing meshes that only visuals need, each once."""
     uris = [mesh.findtext("uri", "").strip() for mesh in model.findall("link/visual/geometry/mesh")]
     return [uri for uri in dict.fromkeys(uris) if files.find(uri) is None]
 
 
 def _axis(axis: ET.Element, where: str, frames: Frames, joint: str, old: bool) -> Array:
-    """Return the direction, shape (3,), of an <axis> in the model's frame, of any length."""
+    """Read the direction, shape (3,), of an <axis> in the model's frame, of any length."""
     direction, xyz = _values(axis, "xyz", "0 0 1", 3, where), axis.find("xyz")
     if not np.any(direction):
         raise InvalidModel(f"{where}: the axis must not be zero.", joint)
@@ -197,13 +197,13 @@ def _gearbox(element: ET.Element, where: str) -> tuple[float, str]:
 
 
 def _primitive(solid: ET.Element, where: str) -> Solid | None:
-    """Return the kind and size of a primitive, as of `Shape`, or None for another element."""
+    """Read the kind and size of a primitive, as of `Shape`, or None for another element."""
     kind = PRIMITIVES.get(solid.tag)
     return None if kind is None else (kind, size_of(solid, where))
 
 
 def size_of(solid: ET.Element, where: str) -> tuple[float, ...]:
-    """Return the size of a primitive, as of `Shape`."""
+    """Read the size of a primitive, as of `Shape`."""
     if solid.tag in ("box", "ellipsoid"):
         tag, factor = ("size", 0.5) if solid.tag == "box" else ("radii", 1.0)
         x, y, z = factor * _values(solid, tag, None, 3, where)
@@ -215,7 +215,7 @@ def size_of(solid: ET.Element, where: str) -> tuple[float, ...]:
 
 
 def _inertia(link: ET.Element, where: str, frames: Frames) -> Inertia:
-    """Return the inertia of a <link> in its frame, by default 1 kg and 1 kg m², as in SDF."""
+    """Read the inertia of a <link> in its frame, by default 1 kg and 1 kg m², as in SDF."""
     inertial = link.find("inertial")
     if inertial is None:
         return Inertia(1.0, np.zeros(3), np.eye(3))
@@ -247,7 +247,7 @@ def _values(
     where: str,
     largest: float = LARGEST,
 ) -> Array:
-    """Return `count` numbers in the element's <tag>, or those of `default`."""
+    """Read `count` numbers from the element's <tag>, or those of `default`."""
     text = None if element is None else element.findtext(tag)
     if text is None and default is None:
         raise InvalidFile(f"{where}: the shape has no <{tag}>.", tag)
@@ -262,7 +262,7 @@ def _value(
 
 
 def _bound(limit: ET.Element | None, tag: str, default: str, where: str) -> float:
-    """Return an end of a range, infinite at SDF's default of 1e16."""
+    """Read an end of a range, infinite at SDF's default of 1e16."""
     value = _value(limit, tag, default, where, np.inf)
     return value if abs(value) < LARGEST else float(np.copysign(np.inf, value))
 

@@ -19,7 +19,7 @@ MAX_LISTED = 4  # names that a sentence lists
 
 
 def frames_of(model: ET.Element) -> dict[str, Pose]:
-    """Return the frames of the model, the world and every link, joint and <frame>, joints at 0."""
+    """Compute the frames of the model, the world and every link, joint and <frame>, joints at 0."""
     model_pose = _relative_pose(model, "the model")
     frames = {MODEL: Pose(), WORLD_LINK: inverse(model_pose)}
     elements = {name_of(e): e for tag in ("link", "frame", "joint") for e in model.findall(tag)}
@@ -29,7 +29,7 @@ def frames_of(model: ET.Element) -> dict[str, Pose]:
 
 
 def pose_of(element: ET.Element, where: str, frames: Frames, home: str) -> Pose:
-    """Return an element's pose in the model's frame.
+    """Compute an element's pose in the model's frame.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def pose_of(element: ET.Element, where: str, frames: Frames, home: str) -> Pose:
 
 
 def name_of(element: ET.Element) -> str:
-    """Return the name of a link, joint or frame.
+    """Read the name of a link, joint or frame.
 
     Raises
     ------
@@ -63,14 +63,14 @@ def name_of(element: ET.Element) -> str:
 
 
 def inverse(pose: Pose) -> Pose:
-    """Return the inverse of a pose: the parent's frame seen from the child."""
+    """Invert a pose: the parent's frame seen from the child."""
     return Pose(-pose.rotation.T @ pose.position, pose.rotation.T)
 
 
 def _resolve(
     name: str, elements: Mapping[str, ET.Element], frames: dict[str, Pose], chain: tuple[str, ...]
 ) -> Pose:
-    """Return the pose of a frame in the model's frame, and add it to `frames`.
+    """Compute the pose of a frame in the model's frame, and add it to `frames`.
 
     chain: frames whose poses depend on this one
     """
@@ -102,13 +102,13 @@ def _resolve(
 
 
 def _reference_frame(element: ET.Element) -> str:
-    """Return the frame that an element's <pose> names, or ""."""
+    """Read the frame that an element's <pose> names, or ""."""
     pose = element.find("pose")
     return "" if pose is None else pose.get("relative_to") or pose.get("frame") or ""
 
 
 def _relative_pose(element: ET.Element, where: str) -> Pose:
-    """Return the pose that an element's <pose> gives, in its reference frame."""
+    """Read the pose that an element's <pose> gives, in its reference frame."""
     given = element.find("pose")
     if given is None:
         return Pose()

@@ -22,7 +22,7 @@ PARALLEL = 0.999  # |cos| of the angle between axes that count as parallel
 def gearbox_couplings(
     gearboxes: Sequence[SdfJoint], tree: SdfTree, report: Report
 ) -> tuple[JointCoupling, ...]:
-    """Return a coupling for every gearbox, and note them.
+    """Create a coupling for every gearbox, and note them.
 
     The joint of the gearbox's parent follows that of its child.
 
@@ -46,7 +46,7 @@ def gearbox_couplings(
 
 
 def _hinge(gearbox: SdfJoint, link: str, reference: str, tree: SdfTree) -> tuple[SdfJoint, float]:
-    """Return the hinge between a link and the reference body, and the sign of its axis."""
+    """Find the hinge between a link and the reference body, and the sign of its axis."""
     joint = tree.above.get(link)
     if joint is None or joint.parent != reference or joint.kind not in ("revolute", "continuous"):
         raise Unsupported(

@@ -18,7 +18,7 @@ from tarsus.model.urdf_elements import parse_numbers
 def model_of(
     root: ET.Element, touching: str = "collision"
 ) -> tuple[ET.Element, tuple[int, int], Unread]:
-    """Return the model of a file, the version of the format, and what of the model is left out.
+    """Read the model of a file and the version of the format; list what is unsupported.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def model_of(
 
 
 def gravity_of(root: ET.Element) -> tuple[float, float, float]:
-    """Return the acceleration of gravity of the file's <world>, in m/s², by default Earth's."""
+    """Read the gravitational acceleration of the file's <world>, in m/s², by default Earth's."""
     text = root.findtext("world/gravity")
     if text is None:
         return Mechanism.gravity_acceleration
@@ -78,7 +78,7 @@ def gravity_of(root: ET.Element) -> tuple[float, float, float]:
 def report_ignored(
     model: ET.Element, joints: Sequence[SdfJoint], unread: Unread, report: Report
 ) -> None:
-    """Report by name which elements are left out."""
+    """Report by name which elements are ignored."""
     unread.report(report)
     balls = [j.name for j in joints if j.kind == "ball" and any((j.damping, j.friction))]
     if balls:

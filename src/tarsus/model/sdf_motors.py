@@ -17,7 +17,7 @@ from tarsus.model.sdf_tree import SdfTree
 def driven_joints(
     mechanism: Mechanism, tree: SdfTree, names: Sequence[str] | None, report: Report
 ) -> list[SdfJoint]:
-    """Return the hinges and slides with motors, in the order of the bodies, and note the reason.
+    """Choose the hinges and slides with motors, in the order of the bodies; note the reason.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def _may_be_driven(joint: SdfJoint) -> bool:
 
 
 def _one_per_loop(mechanism: Mechanism, names: Sequence[str]) -> list[str]:
-    """Return the joints without those of a closed loop that already has one.
+    """Remove the joints of a closed loop that already has a motor.
 
     The first joint that moves a contact candidate stays, or else the first.
     """
@@ -86,7 +86,7 @@ def _one_per_loop(mechanism: Mechanism, names: Sequence[str]) -> list[str]:
 
 
 def _chain(mechanism: Mechanism, body: int) -> list[int]:
-    """Return a body and its ancestors."""
+    """List a body and its ancestors."""
     chain = []
     while body != WORLD:
         chain.append(body)

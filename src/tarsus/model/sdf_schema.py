@@ -9,12 +9,12 @@ ONE_MODEL = "put all links and joints into one model (`gz sdf -p FILE` expands <
 
 
 def _values(path: str, tags: str) -> Table:
-    """Return the rules of elements that hold one value each."""
+    """Create the rules of elements that hold one value each."""
     return {f"{path}/{tag}": taken() for tag in tags.split()}
 
 
 def _shapes(path: str, why: str) -> Table:
-    """Return the rules of what <collision> and <visual> share."""
+    """Create the rules that <collision> and <visual> share."""
     shape = f"{path}/geometry"
     return {
         path: taken(why, "name"),

@@ -31,7 +31,7 @@ class SdfTree:
 
 
 def spanning_tree(links: Sequence[str], joints: Sequence[SdfJoint]) -> SdfTree:
-    """Return a tree of all links, from the world or the first link that is no joint's child.
+    """Build a tree of all links, from the world or the first link that is no joint's child.
 
     In each closed loop, one joint stays outside the tree: a ball joint if there is one, because it
     needs the fewest constraints; a fixed joint, or one with a spring or a limit of effort, only if
@@ -77,12 +77,12 @@ def spanning_tree(links: Sequence[str], joints: Sequence[SdfJoint]) -> SdfTree:
 
 
 def reversed_joint(joint: SdfJoint) -> SdfJoint:
-    """Return the same joint with the same coordinate, with parent and child exchanged."""
+    """Exchange parent and child of a joint; its coordinate stays the same."""
     return replace(joint, parent=joint.child, child=joint.parent, axis=-joint.axis)
 
 
 def _rank(joint: SdfJoint) -> int:
-    """Return the rank of a joint: lower ranks enter the tree first."""
+    """Rank a joint: lower ranks enter the tree first."""
     if joint.kind == "fixed":
         return 0
     if joint.stiffness or joint.effort < float("inf"):

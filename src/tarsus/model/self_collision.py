@@ -15,7 +15,7 @@ from tarsus.model.stand_ins import STAND_INS
 
 
 def solids(shapes: Iterable[tuple[str, int, Shape]]) -> tuple[Solid, ...]:
-    """Return the solids of shapes, given as (link name, body, shape).
+    """Create the solids of shapes, given as (link name, body, shape).
 
     Spheres, capsules and boxes are solids themselves; capsules or boxes stand in for cylinders and
     ellipsoids; meshes have none. A solid is named after its shape or link; the names of several
@@ -40,7 +40,7 @@ def solids(shapes: Iterable[tuple[str, int, Shape]]) -> tuple[Solid, ...]:
 
 
 def pairs(mechanism: Mechanism, own: bool = True) -> tuple[Pair, ...]:
-    """Return the first contact of every two solids that the file lets touch.
+    """Create the first contact of every two solids that may touch according to the file.
 
     Two solids may touch if their bits match and their bodies are neither the same, nor parent and
     child, nor excluded. Solids of an explicit pair of the file may touch in any case.
@@ -77,7 +77,7 @@ def between(mechanism: Mechanism, pair: Pair) -> bool:
 
 
 def pairs_of(known: tuple[Pair, ...], mechanism: Mechanism) -> tuple[Pair, ...]:
-    """Return the pairs with the solids of the same robot in other coordinates.
+    """Transfer the pairs to the solids of the same robot in other coordinates.
 
     Cutting joints may move the frames of bodies, and with them the solids in these frames.
     """
@@ -97,7 +97,7 @@ def _root(bodies: Sequence[Body], body: int) -> int:
 
 
 def _carrier(bodies: Sequence[Body], body: int) -> int:
-    """Return the nearest ancestor with a mass: several joints on one link have massless bodies."""
+    """Find the nearest ancestor with a mass: several joints on one link have massless bodies."""
     body = bodies[body].parent
     while body != WORLD and not bodies[body].inertia.mass:
         body = bodies[body].parent

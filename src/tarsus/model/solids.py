@@ -71,7 +71,7 @@ class Capsule:
 
     @property
     def reach(self) -> float:
-        """The radius of the ball around it, m."""
+        """Radius of the ball around it, m."""
         return float(np.linalg.norm(self.half)) + self.radius
 
 
@@ -121,7 +121,7 @@ class Cuboid:
 
     @property
     def reach(self) -> float:
-        """The radius of the ball around it, m."""
+        """Radius of the ball around it, m."""
         return float(np.linalg.norm(self.half))
 
 
@@ -178,7 +178,7 @@ class Pair:
 
 
 def contacts_of(one: Solid, other: Solid) -> tuple[Pair, ...]:
-    """Return all contacts that two solids may have."""
+    """Create all contacts that two solids may have."""
     box_first = isinstance(one, Cuboid) and isinstance(other, Capsule)
     first, second = (other, one) if box_first else (one, other)
     return tuple(Pair(first, second, row) for row in range(Pair(first, second).count))

@@ -118,12 +118,12 @@ def faces(spans: Collection[Span]) -> bool:
 
 
 def searched(spans: Collection[Span]) -> tuple[Span, ...]:
-    """Return the spans that touch where the ground is closest."""
+    """Select the spans that touch where the ground is closest."""
     return tuple(span for span in spans if span.row < 0)
 
 
 def spans(mechanism: Mechanism, touching: Collection[str], top_edges: int = 0) -> tuple[Span, ...]:
-    """Return the spans of a mechanism.
+    """Create the spans of a mechanism.
 
     These are the segments between candidates of `touching`; a long one is divided into an odd
     number of spans, so that one contains the middle. Every rim whose first candidate is in
@@ -176,7 +176,7 @@ def _is_wide(face: Span) -> bool:
 
 
 def _with_normals(spans: Collection[Span], faces: Collection[Span]) -> list[Span]:
-    """Return edges or arcs with the normals of the faces that meet there."""
+    """Add the normals of the faces that meet at edges or arcs."""
     normals: dict[frozenset[str], list[Vector]] = {}
     for face in faces:
         corners = dict.fromkeys((*face.ends, *filter(None, face.opposite_ends)))
@@ -192,7 +192,7 @@ def _with_normals(spans: Collection[Span], faces: Collection[Span]) -> list[Span
 def _boxes(
     by_name: Mapping[str, Candidate], edges: Collection[tuple[str, str]]
 ) -> list[dict[tuple[int, ...], Candidate]]:
-    """Return the corners of every box by their signs along its axes, the longest axis first."""
+    """Find the corners of every box by their signs along its axes, the longest axis first."""
     # a box has eight corners that are connected by edges
     connected: dict[str, tuple[str, ...]] = {}
     for ends in edges:
@@ -252,7 +252,7 @@ def _flat_ends(first: Candidate, second: Candidate) -> Iterator[Span]:
 
 
 def _arcs(rim: Candidate) -> list[Span]:
-    """Return the arcs of a rim; rim: its first candidate."""
+    """Create the arcs of a rim; rim: its first candidate."""
     assert rim.outline is not None
     across = rim.outline.size * rim.outline.half_axes()[1]
     arcs = []

@@ -18,7 +18,7 @@ SQUARE = 2 / (1 + sqrt(2))  # half edge over radius of the square nearest to a c
 
 @dataclass(frozen=True)
 class StandIn:
-    """Capsule or box that stands in for a shape, in the shape's frame.
+    """Capsule or box that replaces a shape, in the shape's frame.
 
     Attributes
     ----------
@@ -36,22 +36,22 @@ class StandIn:
 
 
 def of_box(x: float, y: float, z: float) -> StandIn:
-    """Return a box itself, from its half edges in m."""
+    """Create the box, from its half edges in m."""
     return StandIn((x, y, z))
 
 
 def of_sphere(radius: float) -> StandIn:
-    """Return a sphere as a capsule without length."""
+    """Create a capsule of zero length for a sphere."""
     return StandIn((0.0, 0.0, 0.0), radius)
 
 
 def of_capsule(radius: float, half: float) -> StandIn:
-    """Return a capsule itself, from its radius and half length along z."""
+    """Create the capsule, from its radius and half length along z."""
     return StandIn((0.0, 0.0, half), radius)
 
 
 def of_cylinder(radius: float, half: float) -> StandIn:
-    """Return the longest capsule in a cylinder, or a box for a cylinder wider than long.
+    """Create the longest capsule in a cylinder, or a box for a cylinder wider than long.
 
     The capsule has the cylinder's side and lacks its rims. The box has its faces, and is as much
     too wide at its corners as too narrow between them.
@@ -63,7 +63,7 @@ def of_cylinder(radius: float, half: float) -> StandIn:
 
 
 def of_ellipsoid(x: float, y: float, z: float) -> StandIn:
-    """Return the capsule nearest to an ellipsoid, along its longest half axis; half axes in m.
+    """Create the capsule nearest to an ellipsoid, along its longest half axis; axes in m.
 
     With half axes a >= b >= c and u = |n_a|, the ellipsoid's extent lies between
     sqrt(b^2 + (a^2 - b^2) u^2) and the same with c for b, both convex in u. A capsule's extent

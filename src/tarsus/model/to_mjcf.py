@@ -34,7 +34,7 @@ def to_mjcf(
     integrator: str = "Euler",
     solref: tuple[float, float] = (0.02, 1.0),
 ) -> str:
-    """Return a mechanism as MJCF text, with elliptic friction cones.
+    """Write a mechanism as MJCF text, with elliptic friction cones.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ def _add_bodies(world: Element, mechanism: Mechanism, joint_limits: bool) -> lis
 
 
 def _shape(candidate: Candidate) -> dict[str, str]:
-    """Return the attributes of a candidate's geom: a sphere, an ellipsoid, or a disc for a rim.
+    """Create the attributes of a candidate's geom: a sphere, an ellipsoid, or a disc for a rim.
 
     The other points of a rim touch nothing, because MuJoCo's disc includes them.
     """
@@ -184,5 +184,5 @@ def _add_motors(parent: Element, mechanism: Mechanism) -> None:
 
 
 def numbers(values: Iterable[float]) -> str:
-    """Return numbers as an attribute of MJCF, to the last digit."""
+    """Format numbers as an attribute of MJCF, to the last digit."""
     return " ".join(repr(float(value)) for value in values)

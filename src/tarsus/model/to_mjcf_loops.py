@@ -74,7 +74,7 @@ def add_constraints(
 
 
 def _points(loop: LoopJoint) -> list[tuple[str, tuple[SitePose, SitePose]]]:
-    """Return the points that coincide, by name, in the parent and in the child.
+    """Compute the points that coincide, by name, in the parent and in the child.
 
     A hinge has two points, on its axis.
     """
@@ -91,7 +91,7 @@ def _points(loop: LoopJoint) -> list[tuple[str, tuple[SitePose, SitePose]]]:
 
 
 def _coupling_attributes(coupling: JointCoupling, text: Text) -> dict[str, str]:
-    """Return the attributes of a joint constraint, without its softness."""
+    """Create the attributes of a joint constraint, without its softness."""
     coefficients = coupling.coefficients
     if len(coefficients) > MAX_COEFFICIENTS:
         raise Unsupported(
@@ -105,7 +105,7 @@ def _coupling_attributes(coupling: JointCoupling, text: Text) -> dict[str, str]:
 
 
 def _unique(name: str, used: set[str]) -> str:
-    """Return a name that no site has: a robot read from an exported file has them as frames."""
+    """Create a name that no site has: a robot read from an exported file has them as frames."""
     while name in used:
         name += "_"
     used.add(name)

@@ -23,7 +23,7 @@ NO_LIMIT = 1e6  # N m, N, m, rad/s or m/s
 
 
 def to_urdf(mechanism: Mechanism) -> str:
-    """Return a mechanism as URDF text.
+    """Write a mechanism as URDF text.
 
     Raises
     ------

@@ -97,7 +97,7 @@ def _mechanism(
     shapes: str,
     base: Pose,
 ) -> Mechanism:
-    """Return the mechanism of a URDF text; base: pose of the root link in the world if fixed."""
+    """Build the mechanism of a URDF text; base: pose of the root link in the world if fixed."""
     robot = xml_root(text)
     check_expanded(robot)
     if len(robot.findall("link")) > MAX_LINKS:
@@ -162,7 +162,7 @@ def _mechanism(
 
 
 def _tree(links: list[Link], joints: list[UrdfJoint]) -> tuple[str, dict[str, list[UrdfJoint]]]:
-    """Return the root link, and the joints below each link.
+    """Find the root link, and the joints below each link.
 
     Raises
     ------
@@ -231,7 +231,7 @@ def _parts(
     children: dict[str, list[UrdfJoint]],
     fixed: Pose | None,
 ) -> list[Part]:
-    """Return the links depth-first, children in the order of the file.
+    """Order the links depth-first, children in the order of the file.
 
     fixed: pose of the root in the world, None if it floats
     """
@@ -268,7 +268,7 @@ def _part(link: Link, parent: int, pose: Pose, joint: Joint | None) -> Part:
 
 
 def _motion(joint: UrdfJoint) -> Joint | None:
-    """Return the mechanism's joint, None if it is fixed."""
+    """Build the mechanism's joint, None if it is fixed."""
     if joint.kind == "fixed":
         return None
     if joint.kind not in KINDS:

@@ -73,7 +73,7 @@ def link_of(element: ET.Element, files: RobotFiles, touching: str) -> Link:
 
 
 def shapes_of(link: str) -> ShapeReader:
-    """Return the reader of a link's shapes."""
+    """Create the reader of a link's shapes."""
     where = f"link {link!r}"
     return ShapeReader(
         pose=lambda shape: origin(shape, where),
@@ -84,7 +84,7 @@ def shapes_of(link: str) -> ShapeReader:
 
 
 def colors_of(robot: ET.Element) -> Callable[[ET.Element], Color | None]:
-    """Return a function that reads a shape's color: its material's own, or that of its name."""
+    """Create a function that reads a shape's color: its material's own, or that of its name."""
     named = {
         str(material.get("name")): material
         for material in robot.iter("material")
@@ -145,7 +145,7 @@ def _mimic(element: ET.Element, where: str) -> Mimic:
 
 
 def check_range(lower: float, upper: float, joint: str, instead: str) -> None:
-    """Check the order of the ends of a joint's range.
+    """Check that the lower end of a joint's range is not above the upper end.
 
     Parameters
     ----------
@@ -170,13 +170,13 @@ def check_range(lower: float, upper: float, joint: str, instead: str) -> None:
 
 
 def missing_visuals(robot: ET.Element, files: RobotFiles) -> list[str]:
-    """Return the missing meshes that only pictures need, each once."""
+    """List the missing meshes that only visuals need, each once."""
     uris = (mesh.get("filename", "") for mesh in robot.findall("link/visual/geometry/mesh"))
     return [uri for uri in dict.fromkeys(uris) if files.find(uri) is None]
 
 
 def _primitive(solid: ET.Element, where: str) -> Solid | None:
-    """Return the kind and size of a primitive, as of `Shape`, or None for another element."""
+    """Read the kind and size of a primitive, as of `Shape`, or None for another element."""
     if solid.tag not in PRIMITIVES:
         return None
     if solid.tag == "box":
@@ -190,7 +190,7 @@ def _primitive(solid: ET.Element, where: str) -> Solid | None:
 
 
 def _inertia(link: ET.Element, where: str) -> Inertia:
-    """Return the inertia of a <link> in the link's frame, zero without an <inertial>."""
+    """Read the inertia of a <link> in the link's frame, zero without an <inertial>."""
     inertial = link.find("inertial")
     if inertial is None:
         return Inertia(0.0)
@@ -204,7 +204,7 @@ def _inertia(link: ET.Element, where: str) -> Inertia:
 
 
 def origin(element: ET.Element, where: str) -> Pose:
-    """Return the pose that an element's <origin> gives."""
+    """Read the pose that an element's <origin> gives."""
     given = element.find("origin")
     if given is None:
         return Pose()
@@ -234,14 +234,14 @@ def _number(
     largest: float = LARGEST,
     default: str = "0",
 ) -> float:
-    """Return one number, or `default` if the element or the attribute is missing."""
+    """Read one number, or `default` if the element or the attribute is missing."""
     if element is None:
         return float(default)
     return float(numbers(element, key, default, 1, where, largest)[0])
 
 
 def _limit(element: ET.Element | None, key: str, where: str, largest: float = LARGEST) -> float:
-    """Return a limit of effort or velocity, which must not be negative."""
+    """Read a limit of effort or velocity, which must not be negative."""
     value = _number(element, key, where, largest)
     if value < 0:
         raise InvalidFile(
@@ -258,7 +258,7 @@ def numbers(
     where: str,
     largest: float = LARGEST,
 ) -> Array:
-    """Return `count` numbers of an attribute.
+    """Read `count` numbers of an attribute.
 
     Parameters
     ----------
@@ -289,7 +289,7 @@ def numbers(
 def parse_numbers(
     text: str, count: int, what: str, largest: float = LARGEST, subject: str = ""
 ) -> Array:
-    """Return `count` numbers of a text.
+    """Read `count` numbers of a text.
 
     Parameters
     ----------

@@ -6,7 +6,7 @@ from tarsus.model.file_schema import Table, left_out, no_effect, taken
 
 
 def _shapes(path: str, why: str) -> Table:
-    """Return the rules of <collision> and <visual>, which hold the same."""
+    """Create the rules of <collision> and <visual>, which hold the same."""
     return {
         path: taken(why, "name group"),
         f"{path}/origin": taken("pose in the link's frame", "xyz rpy"),

@@ -71,14 +71,14 @@ def visuals_of(
 
 
 def drawn_tag(element: ET.Element) -> Literal["visual", "collision"]:
-    """Return the tag of the shapes to draw: collision shapes in a file without others."""
+    """Choose the tag of the shapes to draw: collision shapes in a file without visuals."""
     return "collision" if element.find("link/visual") is None else "visual"
 
 
 def _shape(
     element: ET.Element, reader: ShapeReader
 ) -> tuple[ShapeKind, tuple[float, ...], str] | None:
-    """Return a shape's kind, its size or a mesh's scale, and the mesh's URI; None if unknown."""
+    """Read a shape's kind, its size or a mesh's scale, and the mesh's URI; None if unknown."""
     geometry = element.find("geometry")
     solid = geometry[0] if geometry is not None and len(geometry) else None
     if solid is None:
@@ -90,7 +90,7 @@ def _shape(
 
 
 def moved_to_world(visuals: Sequence[Visual], body: str, base: Pose) -> tuple[Visual, ...]:
-    """Return the visuals with those of one body fixed to the world, where it stands at `base`."""
+    """Move the visuals of one body to the world, where it stands at `base`."""
 
     def moved(visual: Visual) -> Visual:
         if visual.body != body:

@@ -18,7 +18,7 @@ FLATNESS_TOLERANCE = 1e-9  # of the largest extent; thinner point sets are plana
 
 
 def hull_candidates(candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
-    """Return the candidates that are corners of the convex hull of those like them.
+    """Select the candidates that are corners of the convex hull of similar ones.
 
     Candidates are alike if they have the same body, radius and friction coefficient. Rims and
     ellipsoids are all returned, because their contact points move.
@@ -45,7 +45,7 @@ def hull_candidates(candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
 
 
 def hull_corners(points: NDArray[np.float64]) -> list[int]:
-    """Return the indices of points (n, 3) that are corners of their convex hull.
+    """Find the indices of points (n, 3) that are corners of their convex hull.
 
     Of equal points the first counts. Points may be coplanar or collinear.
     """

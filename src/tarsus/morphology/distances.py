@@ -16,7 +16,7 @@ MIN_CROSS_PRODUCT = 1e-6  # of two edges; shorter ones count as parallel
 
 
 def solid_distance(pair: Pair, poses: Poses) -> Array:
-    """Return the distance of two solids in many postures.
+    """Compute the distance of two solids in many postures.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def solid_distance(pair: Pair, poses: Poses) -> Array:
 
 
 def distance_lower_bound(pair: Pair, middles: tuple[Array, Array]) -> Array:
-    """Return a cheap lower bound of `solid_distance`: the distance of the bounding spheres.
+    """Compute a cheap lower bound of `solid_distance`: the distance of the bounding spheres.
 
     `solid_distance` of two boxes is measured along a face normal or an edge product. One face
     normal of the first box is within 55 degrees of the line between the centers.
@@ -65,13 +65,13 @@ def distance_lower_bound(pair: Pair, middles: tuple[Array, Array]) -> Array:
 
 
 def solid_center(solid: Capsule | Cuboid, poses: Poses) -> Array:
-    """Return the center (n, 3) of a solid, in m."""
+    """Compute the center (n, 3) of a solid, in m."""
     r, R = (part[:, solid.body] for part in poses)
     return r + R @ solid.middle
 
 
 def segment_distances(m1: Array, d1: Array, m2: Array, d2: Array) -> Array:
-    """Return the distances (n,) of segments from m - d to m + d, (n, 3) each, in m.
+    """Compute the distances (n,) of segments from m - d to m + d, (n, 3) each, in m.
 
     `collision/closest_point/segments.py` derives them.
     """
@@ -93,13 +93,13 @@ def _segment(capsule: Capsule, poses: Poses) -> tuple[Array, Array]:
 
 
 def _box(box: Cuboid, poses: Poses) -> tuple[Array, Array]:
-    """Return the center (n, 3) and rotation (n, 3, 3) of a box."""
+    """Compute the center (n, 3) and rotation (n, 3, 3) of a box."""
     r, R = (part[:, box.body] for part in poses)
     return r + R @ box.middle, R @ box.rotation
 
 
 def _on_box(capsule: Capsule, box: Cuboid, poses: Poses) -> Array:
-    """Return the distance of a capsule and a box, by bisecting the slope of the convex distance."""
+    """Compute the distance of a capsule and a box, by bisecting the slope of the distance."""
     (m, d), (middle, R) = _segment(capsule, poses), _box(box, poses)
     p, d = (np.einsum("nji,nj->ni", R, x) for x in (m - middle, d))
     low, high = -np.ones(len(p)), np.ones(len(p))
@@ -114,7 +114,7 @@ def _on_box(capsule: Capsule, box: Cuboid, poses: Poses) -> Array:
 
 
 def _boxes(first: Cuboid, second: Cuboid, poses: Poses) -> Array:
-    """Return the largest gap along face normals and edge products (separating axes)."""
+    """Compute the largest gap along face normals and edge products (separating axes)."""
     (m1, R1), (m2, R2) = _box(first, poses), _box(second, poses)
     products = np.cross(R1[:, :, :, None], R2[:, :, None, :], axis=1).reshape(len(R1), 3, 9)
     axes = np.concatenate([R1, R2, products], axis=2)

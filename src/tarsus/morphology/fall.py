@@ -14,7 +14,7 @@ MIN_HEIGHT_SHARE = 0.5  # of the height at the start: a base below it has collap
 
 
 def upright(robot: Mechanism, q: Array) -> Array:
-    """Return the cosine of the angle between the base's z axis and the vertical.
+    """Compute the cosine of the angle between the base's z axis and the vertical.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def has_fallen(robot: Mechanism, q: Array, height: Array) -> bool:
 
 
 def first_fallen(robot: Mechanism, q: Array, height: Array) -> int | None:
-    """Return the index of the first instant with the robot fallen (`has_fallen`), or None."""
+    """Find the index of the first instant with the robot fallen (`has_fallen`), or None."""
     if not robot.floating:
         return None
     down = (upright(robot, q) < MIN_UPRIGHT) | (height < MIN_HEIGHT_SHARE * height[0])

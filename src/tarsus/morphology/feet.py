@@ -21,7 +21,7 @@ CACHE_SIZE = 64  # robots
 
 @lru_cache(maxsize=CACHE_SIZE)
 def feet(robot: Mechanism) -> tuple[Candidate, ...]:
-    """Return the lowest contact candidates of the last link of each leg.
+    """Find the lowest contact candidates of the last link of each leg.
 
     They are the lowest with all joints at zero; for a robot with closed loops, in the keyframe
     "stand". The result is cached per robot.
@@ -53,7 +53,7 @@ def feet(robot: Mechanism) -> tuple[Candidate, ...]:
 
 
 def soles(robot: Mechanism) -> dict[int, list[Candidate]]:
-    """Return the `feet`, grouped by body."""
+    """Group the `feet` by body."""
     by_body: dict[int, list[Candidate]] = {}
     for foot in feet(robot):
         by_body.setdefault(foot.body, []).append(foot)
@@ -61,14 +61,14 @@ def soles(robot: Mechanism) -> dict[int, list[Candidate]]:
 
 
 def candidates_of_last_bodies(mechanism: Mechanism) -> dict[int, list[int]]:
-    """Return the indices of contact candidates on the last bodies of chains, by body."""
+    """Find the indices of contact candidates on the last bodies of chains, by body."""
     parents = {body.parent for body in mechanism.bodies}
     by_body = candidates_of_robot(mechanism)
     return {i: indices for i, indices in by_body.items() if i not in parents}
 
 
 def candidates_of_robot(mechanism: Mechanism) -> dict[int, list[int]]:
-    """Return the indices of the robot's contact candidates, by body; objects are excluded."""
+    """Find the indices of the robot's contact candidates, by body; objects are excluded."""
     by_body: dict[int, list[int]] = {}
     objects = tree.object_bodies(mechanism)
     for k, candidate in enumerate(mechanism.candidates):

@@ -21,7 +21,7 @@ MAX_POSTURES = 256  # of a motion, that are checked
 def find_interpenetrations(
     mechanism: Mechanism, start: Array, q: Array
 ) -> list[tuple[Pair, float]]:
-    """Return pairs of solids that interpenetrate during a motion.
+    """Find pairs of solids that interpenetrate during a motion.
 
     Parameters
     ----------

@@ -35,7 +35,7 @@ class LegPoint(NamedTuple):
 def displaced_foot(
     leg: Leg, standing: Array, moved: ca.SX, moving: ca.SX
 ) -> tuple[LegPoint, LegPoint]:
-    """Return the position and rate of a foot that is displaced from its standing position.
+    """Compute the position and rate of a foot that is displaced from its standing position.
 
     The plane of the leg swings by an angle proportional to the lateral displacement. The height is
     exact to second order: on Mini Cheetah a foot 5 cm aside is off by 2 mm sideways and 0.2 mm in
@@ -79,7 +79,7 @@ def displaced_foot(
 
 
 def leg_inverse_kinematics(leg: Leg, foot: LegPoint, rate: LegPoint) -> tuple[ca.SX, ca.SX]:
-    """Return joint angles (3,) that put a foot at a point, and their rates (3,).
+    """Compute joint angles (3,) that put a foot at a point, and their rates (3,).
 
     A point out of reach gives an almost straight or folded leg in its direction. A leg costs an arc
     tangent, an arc cosine, a root and a division.

@@ -68,7 +68,7 @@ class Foot(NamedTuple):
 
 
 def standing(mechanism: Mechanism, legs: tuple[Leg, ...], q: Array) -> Standing:
-    """Return the properties of a robot at coordinates q (nq,)."""
+    """Compute the properties of a robot at coordinates q (nq,)."""
     if not mechanism.floating:
         raise Unsupported(
             f"{mechanism.name!r} has a fixed base: no gait can move it.", mechanism.name
@@ -95,7 +95,7 @@ def standing(mechanism: Mechanism, legs: tuple[Leg, ...], q: Array) -> Standing:
 
 
 def foot(kin: Kinematics, leg: Leg) -> Foot:
-    """Return the state of a leg's foot."""
+    """Compute the state of a leg's foot."""
     mechanism = kin.mechanism
     frame = mechanism.frame(leg.name)
     point = constant(frame.position)
@@ -108,10 +108,10 @@ def foot(kin: Kinematics, leg: Leg) -> Foot:
 
 
 def joint_velocities(mechanism: Mechanism, leg: Leg) -> list[int]:
-    """Return the indices of a leg's joints in u."""
+    """Find the indices of a leg's joints in u."""
     return [mechanism.u_slices[mechanism.joint_index(joint)].start for joint in leg.joints]
 
 
 def weight(kin: Kinematics) -> SX:
-    """Return g(q) (nu,), the generalized force that holds the robot against gravity."""
+    """Compute g(q) (nu,), the generalized force that holds the robot against gravity."""
     return rnea.gravity_terms(kin, base_parameters.base_parameters(kin.mechanism))

@@ -81,7 +81,7 @@ class Leg:
 
 
 def find_legs(mechanism: Mechanism) -> tuple[Leg, ...]:
-    """Return a leg for every chain of hinges that ends in a body with contact candidates.
+    """Find a leg for every chain of hinges that ends in a body with contact candidates.
 
     The foot is the farthest candidate of that body.
 
@@ -97,13 +97,13 @@ def find_legs(mechanism: Mechanism) -> tuple[Leg, ...]:
 
 
 def hinges_to(mechanism: Mechanism, body: int) -> list[int]:
-    """Return the hinged bodies on the path from the base to a body, in this order."""
+    """Find the hinged bodies on the path from the base to a body, in this order."""
     path = reversed(tree.path(mechanism, body))
     return [i for i in path if mechanism.bodies[i].joint.kind == "hinge"]
 
 
 def diagonals(legs: tuple[Leg, ...]) -> tuple[int, ...]:
-    """Return the diagonal of each leg: 0 for front left and hind right, 1 for the others."""
+    """Find the diagonal of each leg: 0 for front left and hind right, 1 for the others."""
     if len(legs) != 4:
         raise Unsupported(_not_four(len(legs)), "legs")
     middle = np.mean([leg.hip for leg in legs], axis=0)
@@ -118,18 +118,18 @@ def why_no_diagonal_legs(mechanism: Mechanism) -> str | None:
 
 
 def longest_stroke(mechanism: Mechanism) -> float:
-    """Return a distance in m that no standing foot can sweep: twice the longest leg."""
+    """Compute a distance in m that no stance foot can sweep: twice the longest leg."""
     return 2 * max(sum(leg.lengths) for leg in find_legs(mechanism))
 
 
 def foot_in_hip_frame(leg: Leg, angles: Array) -> Array:
-    """Return the position (3,) of the foot in the hip frame, in m, at joint angles (3,) in rad."""
+    """Compute the position (3,) of the foot in the hip frame, in m, at joint angles (3,) in rad."""
     abad, hip, knee = leg.signs * angles
     return _about_x(abad) @ (leg.abad + _about_y(hip) @ (leg.thigh + _about_y(knee) @ leg.shank))
 
 
 def foot_jacobian(leg: Leg, angles: Array) -> Array:
-    """Return the derivative (3, 3) of `foot_in_hip_frame` with respect to joint angles, m/rad."""
+    """Compute the derivative (3, 3) of `foot_in_hip_frame` with respect to joint angles, m/rad."""
     abad, hip, knee = leg.signs * angles
     plane = _about_x(abad)
     shank = _about_y(hip) @ _about_y(knee) @ leg.shank
@@ -144,7 +144,7 @@ def foot_jacobian(leg: Leg, angles: Array) -> Array:
 
 
 def _feet(mechanism: Mechanism) -> list[Candidate]:
-    """Return the farthest contact candidate of the last body of every chain of hinges."""
+    """Find the farthest contact candidate of the last body of every chain of hinges."""
     return [
         max((mechanism.candidates[k] for k in touching), key=_reach)
         for body, touching in candidates_of_last_bodies(mechanism).items()
@@ -184,7 +184,7 @@ def _not_four(count: int) -> str:
 
 
 def _chain(mechanism: Mechanism, foot: Candidate) -> tuple[list[int], list[Array], list[Array]]:
-    """Return a foot's hinges, their axes, and the positions of hinges and foot, at zero angles."""
+    """Find a foot's hinges, their axes, and the positions of hinges and foot, at zero angles."""
     chain = _contiguous(mechanism, hinges_to(mechanism, foot.body))
     axes, points, turn = [], [], np.eye(3)
     for body in (mechanism.bodies[i] for i in chain):
@@ -196,7 +196,7 @@ def _chain(mechanism: Mechanism, foot: Candidate) -> tuple[list[int], list[Array
 
 
 def _leg(mechanism: Mechanism, foot: Candidate) -> Leg:
-    """Return the leg of three hinges that ends in a foot; its bend is 0 if the knee is straight."""
+    """Build the leg of three hinges that ends in a foot; its bend is 0 if the knee is straight."""
     chain, axes, points = _chain(mechanism, foot)
     signs = np.sign(np.sum(axes, axis=1))
     first, second, third = (mechanism.bodies[i].joint.name for i in chain)
@@ -217,14 +217,14 @@ def _leg(mechanism: Mechanism, foot: Candidate) -> Leg:
 
 
 def _contiguous(mechanism: Mechanism, hinges: list[int]) -> list[int]:
-    """Return the hinges after the last joint of another kind."""
+    """Select the hinges after the last joint of another kind."""
     parents = [mechanism.bodies[body].parent for body in hinges]
     breaks = [k for k in range(1, len(hinges)) if parents[k] != hinges[k - 1]]
     return hinges[max(breaks, default=0) :]
 
 
 def _posture(mechanism: Mechanism, chain: list[int]) -> Array:
-    """Return standing angles: the keyframe "stand", else the middle of each joint's range."""
+    """Choose standing angles: the keyframe "stand", else the middle of each joint's range."""
     if "stand" in mechanism.keyframes:
         stand = mechanism.keyframes["stand"]
         return np.array([stand[mechanism.q_slices[i].start] for i in chain], dtype=float)
@@ -235,7 +235,7 @@ def _posture(mechanism: Mechanism, chain: list[int]) -> Array:
 
 
 def _bend(angle: float) -> int:
-    """Return the sign of an angle wrapped to (-pi, pi); 0 if it is nearly zero."""
+    """Compute the sign of an angle wrapped to (-pi, pi); 0 if it is nearly zero."""
     angle = (angle + np.pi) % (2 * np.pi) - np.pi
     if abs(angle) < 1e-3:
         return 0
@@ -247,7 +247,7 @@ def _reach(candidate: Candidate) -> float:
 
 
 def _down_angle(vector: Array) -> float:
-    """Return the angle about +y from straight down to a vector in the x-z plane, in rad."""
+    """Compute the angle about +y from straight down to a vector in the x-z plane, in rad."""
     return float(np.arctan2(-vector[0], -vector[2]))
 
 

@@ -35,7 +35,7 @@ MAX_EVALUATIONS = 200
 
 
 def stand(robot: Robot) -> Array | None:
-    """Return standing coordinates (nq,) with closed loops; None if there are none.
+    """Find standing coordinates (nq,) with closed loops; None if there are none.
 
     A robot with a fixed base need not stand. A floating robot without feet has no posture.
     """
@@ -95,7 +95,7 @@ def stand(robot: Robot) -> Array | None:
 
 
 def _sole_residuals(robot: Robot, kin: Kinematics) -> SX:
-    """Return the tilt and height differences of soles, and the offset of the center of mass, m."""
+    """Compute the tilt and height differences of soles, and the offset of the center of mass, m."""
     middles: list[SX] = []
     residuals: list[SX] = []
     touching = candidates_of_last_bodies(robot)

@@ -20,7 +20,7 @@ POSITION_IMAGE = np.array([1.0, -1.0, 1.0])  # factors on a displacement
 def mirrored_motors(
     mechanism: Mechanism, stand: NDArray[np.float64]
 ) -> tuple[tuple[int, ...], tuple[float, ...]] | None:
-    """Return the mirror image of every motor, and the sign of its displacement there.
+    """Compute the mirror image of every motor, and the sign of its displacement there.
 
     A robot whose motors are displaced by d from `stand` has the image sign * d[image].
 

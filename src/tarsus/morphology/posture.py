@@ -52,7 +52,7 @@ class _PlanarLeg(NamedTuple):
 
 
 def stand(robot: Robot) -> Array:
-    """Return standing coordinates (nq,).
+    """Find standing coordinates (nq,).
 
     Parallel hinges bend the legs. Other joints are as close as possible to where the file draws
     them. A knee that can bend to both sides bends towards the middle of the robot, or forwards if
@@ -81,7 +81,7 @@ def stand(robot: Robot) -> Array:
 
 
 def nearest_drawn(robot: Robot) -> Array:
-    """Return the coordinates (nq,) closest to the robot as drawn, within the ranges of joints."""
+    """Find the coordinates (nq,) closest to the robot as drawn, within the ranges of joints."""
     q, drawn = _roots_as_drawn(robot), _drawn(robot)
     for i, body in enumerate(robot.bodies):
         if body.joint.kind in ("hinge", "slide"):
@@ -95,7 +95,7 @@ def _drawn(robot: Robot) -> Array:
 
 
 def _roots_as_drawn(robot: Robot) -> Array:
-    """Return coordinates (nq,) with joints at zero, and free bodies where the file draws them."""
+    """Create coordinates (nq,) with joints at zero, and free bodies where the file draws them."""
     q, drawn = robot.neutral(), _drawn(robot)
     for i, body in enumerate(robot.bodies):
         if body.joint.kind == "free" or i in tree.object_bodies(robot):
@@ -124,7 +124,7 @@ def balanced(robot: Robot, q: Array) -> bool:
 
 
 def _center_of_mass(kin: Kinematics) -> Array:
-    """Return the world position (3,) of the robot's center of mass, without objects."""
+    """Compute the world position (3,) of the robot's center of mass, without objects."""
     objects, bodies = tree.object_bodies(kin.mechanism), kin.mechanism.bodies
     own = [(i, body.inertia) for i, body in enumerate(bodies) if i not in objects]
     moments = [inertia.mass * numeric_position(kin, i, inertia.com) for i, inertia in own]
@@ -132,7 +132,7 @@ def _center_of_mass(kin: Kinematics) -> Array:
 
 
 def _legs(robot: Robot, kin: Kinematics) -> list[_PlanarLeg]:
-    """Return the legs whose hinges are mostly parallel and so bend them in a plane."""
+    """Find the legs whose hinges are mostly parallel and so bend them in a plane."""
     legs = []
     for body, sole in soles(robot).items():
         chain = [i for i in hinges_to(robot, body) if abs(joint_axis(kin, i)[2]) < VERTICAL_COSINE]
@@ -148,7 +148,7 @@ def _legs(robot: Robot, kin: Kinematics) -> list[_PlanarLeg]:
 
 
 def _bend(kin: Kinematics, leg: _PlanarLeg, middle: Array, part: float) -> dict[int, float]:
-    """Return angles that put the end of a leg below its hip, at a part of the leg's length.
+    """Compute angles that put the end of a leg below its hip, at a fraction of its length.
 
     In the plane of the leg a vector is a complex number, whose real part points down. A rotation is
     a multiplication by exp(i angle).
@@ -200,13 +200,13 @@ def _bend(kin: Kinematics, leg: _PlanarLeg, middle: Array, part: float) -> dict[
 
 
 def _angle_in_range(kin: Kinematics, leg: _PlanarLeg, joint: int, angle: float) -> float:
-    """Return the closest angle about the hip's axis in the joint's range."""
+    """Find the closest angle about the hip's axis in the joint's range."""
     sign = _sign(kin, leg, joint)
     return sign * _within_range(kin.mechanism, joint, sign * angle)
 
 
 def _within_range(robot: Mechanism, body: int, angle: float) -> float:
-    """Return the closest coordinate in the joint's range, with a margin at its ends."""
+    """Find the closest coordinate in the joint's range, with a margin at its ends."""
     joint = robot.bodies[body].joint
     margin = MARGIN * (joint.upper - joint.lower) if np.isfinite(joint.upper - joint.lower) else 0.0
     margin = 0.0 if joint.lower <= angle <= joint.upper else margin

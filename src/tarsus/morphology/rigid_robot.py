@@ -14,7 +14,7 @@ from tarsus.model.outline import Outline
 
 
 def lock_joints(robot: Robot, q: NDArray[np.float64], points: Sequence[Candidate]) -> Mechanism:
-    """Return the robot with locked joints: one free body with some of its contact candidates.
+    """Lock the joints of a robot: one free body with some of its contact candidates.
 
     Parameters
     ----------
@@ -48,13 +48,13 @@ def lock_joints(robot: Robot, q: NDArray[np.float64], points: Sequence[Candidate
 
 
 def _position(robot: Robot, q: NDArray[np.float64], point: Candidate) -> NDArray[np.float64]:
-    """Return the world position (3,) of a candidate's center, in m."""
+    """Compute the world position (3,) of a candidate's center, in m."""
     body = robot.bodies[point.body].name
     return robot.position(q, body) + robot.rotation(q, body) @ point.position
 
 
 def _outline(robot: Robot, q: NDArray[np.float64], point: Candidate) -> Outline | None:
-    """Return a candidate's outline in world axes."""
+    """Transform a candidate's outline to world axes."""
     if point.outline is None:
         return None
     return point.outline.rotated(robot.rotation(q, robot.bodies[point.body].name))

@@ -10,7 +10,7 @@ INF = float("inf")
 
 
 def with_rotors(robot: Robot, share: float) -> Robot:
-    """Return the robot with rotor inertia at motor joints without armature.
+    """Add rotor inertia at motor joints without armature.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ def with_rotors(robot: Robot, share: float) -> Robot:
 
 
 def with_back_emf(robot: Robot, share: float) -> Robot:
-    """Return the robot with damping at motor joints, as caused by back-EMF.
+    """Add damping at motor joints, as caused by back-EMF.
 
     Parameters
     ----------

@@ -47,7 +47,7 @@ class SelfContacts:
 
 @lru_cache(maxsize=8)
 def self_contacts(mechanism: Mechanism, own: bool, /) -> SelfContacts:
-    """Return the pairs of solids that the robot's file lets touch, by whether they can.
+    """Sort the pairs of solids that the robot's file lets touch by whether they can.
 
     Pairs of a robot and an object are all kept. The result is deterministic.
 
@@ -67,7 +67,7 @@ def self_contacts(mechanism: Mechanism, own: bool, /) -> SelfContacts:
 
 
 def classify_pairs(mechanism: Mechanism, own: bool) -> str:
-    """Return a letter for each of `model.self_collision.pairs`: KEPT, NEVER or ALWAYS."""
+    """Classify each of `model.self_collision.pairs` by a letter: KEPT, NEVER or ALWAYS."""
     known = pairs(mechanism, own)
     if all(between(mechanism, pair) for pair in known):
         return KEPT * len(known)
@@ -93,7 +93,7 @@ def classify_pairs(mechanism: Mechanism, own: bool) -> str:
 
 
 def group_pairs(mechanism: Mechanism, own: bool, letters: str) -> SelfContacts:
-    """Return the pairs grouped by the letters of `classify_pairs`."""
+    """Group the pairs by the letters of `classify_pairs`."""
     known = pairs(mechanism, own)
     of = {
         letter: tuple(
@@ -105,7 +105,7 @@ def group_pairs(mechanism: Mechanism, own: bool, letters: str) -> SelfContacts:
 
 
 def overlapping_pairs(mechanism: Mechanism, q: Array) -> tuple[Pair, ...]:
-    """Return pairs of robot and object solids that overlap by more than a contact at rest.
+    """Find pairs of robot and object solids that overlap by more than a contact at rest.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ def overlapping_pairs(mechanism: Mechanism, q: Array) -> tuple[Pair, ...]:
 
 
 def postures(mechanism: Mechanism, count: int) -> Array:
-    """Return random coordinates (count, nq): joints in their ranges, a third of them at a limit.
+    """Draw random coordinates (count, nq): joints in their ranges, a third of them at a limit.
 
     Free bodies have their neutral pose.
     """
@@ -158,11 +158,11 @@ def _is_bounded(mechanism: Mechanism, pair: Pair) -> bool:
 
 
 def _all_of(firsts: Sequence[Pair]) -> tuple[Pair, ...]:
-    """Return all contacts of pairs, given the first one of each."""
+    """Collect all contacts of pairs, given the first one of each."""
     return tuple(pair for first in firsts for pair in contacts_of(first.first, first.second))
 
 
 def pair_names(pairs: Sequence[Pair]) -> str:
-    """Return the names of the first pairs, for messages."""
+    """Format the names of the first pairs, for messages."""
     names = [f"{pair.first.name}:{pair.second.name}" for pair in pairs]
     return join_names(names, 5)

@@ -79,7 +79,7 @@ class _Geometry(NamedTuple):
 def sole_inverse_kinematics(
     leg: SoleLeg, R: SX, p: SX, start: SX | None = None, iterations: int = ITERATIONS
 ) -> SoleAngles:
-    """Return joint angles that put the sole frame at a pose in the base.
+    """Compute joint angles that put the sole frame at a pose in the base.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ def sole_inverse_kinematics(
 
 
 def sole_angles(leg: SoleLeg, R: Array, p: Array) -> Array:
-    """Return numeric joint angles (n,), in rad.
+    """Compute numeric joint angles (n,), in rad.
 
     Raises
     ------
@@ -142,7 +142,7 @@ def has_closed_form(leg: SoleLeg) -> bool:
 
 
 def _closed_form(leg: SoleLeg) -> _Geometry | None:
-    """Return the geometry of a leg; None if its axes allow no closed form."""
+    """Compute the geometry of a leg; None if its axes allow no closed form."""
     # axes and points at zero joint angles
     R, point, axes, points = np.eye(3), np.zeros(3), [], []
     for home, position, axis in zip(leg.rotations, leg.positions, leg.axes, strict=True):
@@ -198,7 +198,7 @@ def _solve_closed_form(leg: _Geometry, R: SX, p: SX, start: SX) -> SoleAngles:
 
 
 def _polar(vector: Array) -> float:
-    """Return the angle about y from straight up to a vector (3,), in rad."""
+    """Compute the angle about y from straight up to a vector (3,), in rad."""
     return float(np.arctan2(vector[0], vector[2]))
 
 
@@ -222,18 +222,18 @@ def _gauss_newton(leg: SoleLeg, R: SX, p: SX, start: SX, iterations: int) -> Sol
 
 
 def _error(leg: SoleLeg, R: SX, p: SX, angles: SX) -> SX:
-    """Return the error of the pose (6,), in m and rad."""
+    """Compute the error of the pose (6,), in m and rad."""
     rotation, position = sole_pose(leg, angles)
     return ca.vertcat(p - position, rotation_error(R, rotation))
 
 
 def _scale(leg: SoleLeg) -> SX:
-    """Return factors (6,) that convert the error of a pose to lengths."""
+    """Compute factors (6,) that convert the error of a pose to lengths."""
     return SX([1, 1, 1, leg.length, leg.length, leg.length])
 
 
 def rotation_error(wanted: SX, actual: SX) -> SX:
-    """Return the rotation vector (3,), in rad, to the wanted rotation; exact for small angles."""
+    """Compute the rotation vector (3,), in rad, to the wanted rotation; exact for small angles."""
     crossed = SX.zeros(3)
     for k in range(3):
         crossed += ca.cross(actual[:, k], wanted[:, k])
@@ -241,7 +241,7 @@ def rotation_error(wanted: SX, actual: SX) -> SX:
 
 
 class Towards(NamedTuple):
-    """Damped least-squares solution for a wanted motion of a leg's sole.
+    """Damped least-squares solution for a desired motion of a leg's sole.
 
     Attributes
     ----------
@@ -261,14 +261,14 @@ class Towards(NamedTuple):
     factor: Factor
 
     def of(self, free: SX) -> SX:
-        """Return the joint motion (n,) of the wanted one that is closest to `free` (n,)."""
+        """Compute the desired joint motion (n,) that is closest to `free` (n,)."""
         residual = self.unit * (self.wanted - ca.mtimes(self.jacobian, free))
         x = self.factor.solve(entries(residual))
         return free + ca.mtimes(self.jacobian.T, self.unit * ca.vertcat(*x))
 
 
 def towards(jacobian: SX, wanted: SX, length: float) -> Towards:
-    """Factorize the problem of a leg's Jacobian (6, n) and the sole's wanted motion (6,)."""
+    """Factorize the problem of a leg's Jacobian (6, n) and the sole's desired motion (6,)."""
     unit = SX([1 / length] * 3 + [1.0] * 3)
     scaled = ca.mtimes(ca.diag(unit), jacobian)
     K = ca.mtimes(scaled, scaled.T) + DAMPING**2 * SX.eye(6)

@@ -83,7 +83,7 @@ class SoleLeg:
 
 
 def find_sole_legs(mechanism: Mechanism) -> tuple[SoleLeg, ...]:
-    """Return the legs that end in a sole, in the order of bodies.
+    """Find the legs that end in a sole, in the order of bodies.
 
     Raises
     ------
@@ -120,7 +120,7 @@ def why_no_sole_legs(mechanism: Mechanism) -> str | None:
 
 
 def sole_pose(leg: SoleLeg, angles: SX) -> tuple[SX, SX]:
-    """Return the rotation (3, 3) and position (3,), in m, of the sole frame at angles (n,)."""
+    """Compute the rotation (3, 3) and position (3,), in m, of the sole frame at angles (n,)."""
     R, p = SX.eye(3), SX.zeros(3)
     for home, position, axis, angle in _hinges(leg, angles):
         p = p + ca.mtimes(R, constant(position))
@@ -129,7 +129,7 @@ def sole_pose(leg: SoleLeg, angles: SX) -> tuple[SX, SX]:
 
 
 def sole_jacobian(leg: SoleLeg, angles: SX) -> SX:
-    """Return J (6, n): J times joint rates is the sole's velocity and angular velocity."""
+    """Compute J (6, n): J times joint rates is the sole's velocity and angular velocity."""
     R, p, points, axes = SX.eye(3), SX.zeros(3), [], []
     for home, position, axis, angle in _hinges(leg, angles):
         p = p + ca.mtimes(R, constant(position))
@@ -143,7 +143,7 @@ def sole_jacobian(leg: SoleLeg, angles: SX) -> SX:
 
 
 def _hinges(leg: SoleLeg, angles: SX) -> list[tuple[Array, Array, Array, SX]]:
-    """Return rotation, position, axis and angle of every hinge."""
+    """Compute rotation, position, axis and angle of every hinge."""
     angle = ca.vertsplit(angles)
     return list(zip(leg.rotations, leg.positions, leg.axes, angle, strict=True))
 
@@ -159,7 +159,7 @@ def _standing(mechanism: Mechanism) -> Array:
 
 
 def _corners(mechanism: Mechanism, body: int, corners: list[Candidate]) -> tuple[Array, Array]:
-    """Return the corners (n, 3) of a sole in level axes, and the rotation of the body to them.
+    """Compute the corners (n, 3) of a sole in level axes, and the body's rotation to them.
 
     Corners are relative to the last body's origin. For an outline it is the contact point.
     """
@@ -174,7 +174,7 @@ def _corners(mechanism: Mechanism, body: int, corners: list[Candidate]) -> tuple
 
 
 def _leg(mechanism: Mechanism, body: int, corners: list[Candidate]) -> SoleLeg:
-    """Return the leg to a body, given the corners of its sole."""
+    """Build the leg to a body, given the corners of its sole."""
     # the middle of the corners in level axes
     points, level = _corners(mechanism, body, corners)
     low = points[:, 2] - [corner.radius for corner in corners]

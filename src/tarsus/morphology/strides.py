@@ -64,11 +64,11 @@ class Stride(ABC):
 
     @abstractmethod
     def lifted(self, height: float) -> Array:
-        """Return joint angles (n,) off the posture, in rad, that lift the foot by a height in m."""
+        """Compute joint angles (n,) off the posture, in rad, that lift the foot by a height, m."""
 
     @abstractmethod
     def bent(self, share: float) -> Array:
-        """Return joint angles (n,), in rad, with the hip at a share of the straight leg's length.
+        """Compute joint angles (n,), in rad, with the hip at a fraction of the leg's length.
 
         The foot moves straight up from the posture. If the hip is lower, it is the posture itself.
         """
@@ -132,7 +132,7 @@ def why_no_strides(mechanism: Mechanism) -> str | None:
 
 @lru_cache(maxsize=CACHE_SIZE)
 def strides(mechanism: Mechanism) -> tuple[Stride, ...]:
-    """Return the legs of a quadruped that trots, or of a biped that walks.
+    """Find the legs of a quadruped that trots, or of a biped that walks.
 
     Raises
     ------
@@ -149,7 +149,7 @@ def strides(mechanism: Mechanism) -> tuple[Stride, ...]:
 
 
 def crouch(robot: Robot, share: float) -> Robot:
-    """Return the robot with a keyframe "stand" in which its hips are not higher than a share.
+    """Add a keyframe "stand" in which the hips are not higher than a fraction of the legs.
 
     Parameters
     ----------
@@ -173,7 +173,7 @@ def crouch(robot: Robot, share: float) -> Robot:
 
 
 def _of_sole(mechanism: Mechanism, leg: SoleLeg) -> Stride:
-    """Return the stride of a leg with a sole; the left leg is in stance first."""
+    """Build the stride of a leg with a sole; the left leg is in stance first."""
     position = np.array(ca.evalf(sole_pose(leg, SX(leg.posture))[1])).ravel()
     feet = tuple(corner.name for corner in soles(mechanism)[leg.bodies[-1]])
     return SoleStride(

@@ -69,7 +69,7 @@ class WorldBatch:
         self._last_read = {name: self._live[name].copy() for name in ("qpos", "qvel")}
 
     def bind(self, name: str) -> Array:
-        """Return the live array of a state field.
+        """Create the live array of a state field.
 
         Parameters
         ----------

@@ -79,7 +79,7 @@ def velocity_gains(model: Any, data: Any) -> Array:
 
 
 def actuator_moment(model: Any, data: Any) -> Array:
-    """Return the moment arms (nu, nv) of all actuators."""
+    """Compute the moment arms (nu, nv) of all actuators."""
     moment = np.zeros((model.nu, model.nv))
     if model.nu:
         sparse = (data.moment_rownnz, data.moment_rowadr, data.moment_colind)

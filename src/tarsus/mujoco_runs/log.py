@@ -68,7 +68,7 @@ class RecordedRun:
         return len(self.extra)
 
     def first(self, steps: int) -> RecordedRun:
-        """Return the run cut off after a number of steps."""
+        """Cut the run off after a number of steps."""
         short = {
             name: value[: steps + 1] if np.ndim(value) and name != "contact_body" else value
             for name, value in self.arrays.items()

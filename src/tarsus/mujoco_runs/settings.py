@@ -124,7 +124,7 @@ class MujocoSettings:
         return cls(**values)  # type: ignore[arg-type]
 
     def description(self) -> str:
-        """Return all settings except friction as text: "integrator Euler, cone pyramidal, ..."."""
+        """Describe all settings except friction: "integrator Euler, cone pyramidal, ..."."""
         shown = (f.name for f in fields(self) if f.name != "mu")
         return ", ".join(f"{name} {_text(getattr(self, name))}" for name in shown)
 
@@ -183,7 +183,7 @@ class SettingsSelection:
     """NAME=VALUE changes of MuJoCo's defaults, shown as an additional row."""
 
     def custom_settings(self, base: MujocoSettings | None = None) -> MujocoSettings:
-        """Return `base`, by default MuJoCo's defaults, changed by `assignments`.
+        """Change `base`, by default MuJoCo's defaults, by `assignments`.
 
         Raises
         ------
@@ -249,7 +249,7 @@ def parse_names(text: str) -> tuple[str, ...]:
 
 
 def label(name: str) -> str:
-    """Return the label of a row in a table, such as "mujoco tuned"."""
+    """Create the label of a row in a table, such as "mujoco tuned"."""
     return f"{ENGINE} {name}"
 
 

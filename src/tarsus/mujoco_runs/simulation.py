@@ -128,7 +128,7 @@ class MujocoSimulation:
 
     @property
     def stepper(self) -> MujocoSettings:
-        """Settings in the role of a stepper, as summaries expect."""
+        """Settings in the role of a stepper, for summaries."""
         return self.settings
 
     @property
@@ -324,7 +324,7 @@ def _plane_frame(terrain: Terrain) -> Array | None:
 def _initial_coordinates(
     robot: Robot, terrain: Terrain, controller: Any, records: list[WarningRecord]
 ) -> Array:
-    """Compute the coordinates (nq,) from which `Simulation` also starts the robot.
+    """Compute the coordinates (nq,) from which `Simulation` would also start the robot.
 
     The robot stands on the ground and its loops are closed.
     """

@@ -104,7 +104,7 @@ def _add_pairs(root: Element, mechanism: Mechanism, pairs: Sequence[Pair], frict
 
 
 def _shape(solid: Solid) -> dict[str, str]:
-    """Return the attributes of the MuJoCo geom for a solid."""
+    """Create the attributes of the MuJoCo geom for a solid."""
     if not isinstance(solid, Capsule):
         turned = numbers(quaternion_from_rotation(solid.rotation))
         return {

@@ -102,7 +102,7 @@ class MujocoWorlds:
 
 
 def physics_states(model: Any, q: ArrayLike, u: ArrayLike = 0.0) -> Array:
-    """Return MuJoCo's full physics states (worlds, size) at time 0, for `roll`.
+    """Read MuJoCo's full physics states (worlds, size) at time 0, for `roll`.
 
     Parameters
     ----------

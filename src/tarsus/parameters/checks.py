@@ -20,7 +20,7 @@ def is_number(value: Any) -> bool:
 
 
 def check_positive(name: str, value: Any, unit: str = "", subject: str | None = None) -> float:
-    """Return a value as a float; raise InvalidValue unless it is positive and finite.
+    """Convert a value to a float; raise InvalidValue unless it is positive and finite.
 
     Parameters
     ----------

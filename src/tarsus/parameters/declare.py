@@ -95,7 +95,7 @@ class Parameter:
 
     @property
     def kind(self) -> str:
-        """What a value must be, in words."""
+        """Requirement on a value, in words."""
         if isinstance(self.default, tuple) and not self.any_shape:
             return f"{len(self.default)} numbers"
         return "a whole number" if self.whole else "a number"
@@ -133,7 +133,7 @@ class Parameter:
 
 
 def _describe_shape(values: NDArray[Any]) -> str:
-    """Return the number of values, or their shape, in words."""
+    """Describe the number of values, or their shape."""
     shape = values.shape
     return f"an array of shape {shape}" if len(shape) > 1 else f"{values.size} of them"
 
@@ -250,7 +250,7 @@ def _field(declaration: Parameter) -> Any:
 
 @cache
 def declared(owner: type) -> Mapping[str, Parameter]:
-    """Return the declared fields of a dataclass by name, in order."""
+    """Collect the declared fields of a dataclass by name, in order."""
     return MappingProxyType(
         {
             f.name: replace(f.metadata[METADATA_KEY], name=f.name, scalar=f.type in SCALAR_TYPES)
@@ -262,12 +262,12 @@ def declared(owner: type) -> Mapping[str, Parameter]:
 
 @cache
 def roles(owner: type) -> Mapping[str, Role]:
-    """Return the role of every declared field that has one."""
+    """Collect the role of every declared field that has one."""
     return MappingProxyType({n: p.role for n, p in declared(owner).items() if p.role})
 
 
 def names_with_role(owner: type, *wanted: Role) -> tuple[str, ...]:
-    """Return the names of the fields with one of these roles."""
+    """Collect the names of the fields with one of these roles."""
     return tuple(name for name, role in roles(owner).items() if role in wanted)
 
 

@@ -29,7 +29,7 @@ class Range(NamedTuple):
         return cls(low, high, text[0] == "(", text[-1] == ")", text)
 
     def holds(self, values: NDArray[Any]) -> NDArray[np.bool_]:
-        """Return where values are allowed.
+        """Compare values with the range; return where they are allowed.
 
         Allowed values are finite, inside the interval, at most `MAX_VALUE` in size, and at least
         `MIN_POSITIVE` if zero is excluded.
@@ -44,7 +44,7 @@ class Range(NamedTuple):
         )
 
     def rule(self, value: float = 0.0) -> str:
-        """Return the end of the sentence "mu must ..." for a value that is not allowed."""
+        """Complete the sentence "mu must ..." for a value that is not allowed."""
         if not np.isfinite(value):
             return "be finite"
         if abs(value) > MAX_VALUE and self.high == np.inf:
@@ -64,7 +64,7 @@ class Range(NamedTuple):
         return f"be {first} {low} and {'less than' if self.high_excluded else 'at most'} {high}"
 
     def short(self) -> str:
-        """Return the range for a table: "≥ 0", "0 to 1", "any"."""
+        """Format the range for a table: "≥ 0", "0 to 1", "any"."""
         low, high = (part.strip() for part in self.text[1:-1].split(","))
         lower = "" if self.low == -np.inf else f"{'>' if self.low_excluded else '≥'} {low}"
         upper = "" if self.high == np.inf else f"{'<' if self.high_excluded else '≤'} {high}"

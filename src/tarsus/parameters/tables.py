@@ -21,12 +21,12 @@ COLUMNS = tuple(name.capitalize() for name in ParameterRow._fields)
 
 
 def table(owner: type) -> list[ParameterRow]:
-    """Return one row for each declared field of a dataclass."""
+    """Tabulate the declared fields of a dataclass, one row each."""
     return [_row(declaration) for declaration in declared(owner).values()]
 
 
 def markdown(owner: type) -> list[str]:
-    """Return the lines of the same table in Markdown, header first."""
+    """Format the lines of the same table in Markdown, header first."""
     lines = [COLUMNS, ("---",) * len(COLUMNS)]
     for row in table(owner):
         name = f"`{row.name}`"
@@ -45,7 +45,7 @@ def _row(p: Parameter) -> ParameterRow:
 
 
 def _format_default(default: Any) -> str:
-    """Return a default as a user would write it."""
+    """Format a default as a user would write it."""
     if default is None:
         return "none"
     if isinstance(default, tuple):

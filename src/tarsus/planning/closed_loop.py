@@ -27,7 +27,7 @@ SETTLING_TIME = 1.0  # s after the start, or after a push, excluded from the ave
 
 @dataclass(frozen=True)
 class BasePush:
-    """Push: a horizontal force on the base.
+    """Horizontal push on the base.
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ class BasePush:
             )
 
     def vector(self) -> Array:
-        """Return the force, shape (3,), in N, world axes."""
+        """Compute the force, shape (3,), in N, world axes."""
         angle = np.deg2rad(self.direction)
         return self.force * np.array([np.cos(angle), np.sin(angle), 0.0])
 

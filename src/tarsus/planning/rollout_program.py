@@ -64,7 +64,7 @@ _PLANS: dict[str, RolloutPlan] = {}
 
 
 def reuse_plan(work: RolloutPlan) -> RolloutPlan:
-    """Return an earlier plan with the same fingerprint, if any, so that none is traced twice."""
+    """Return an earlier plan with the same fingerprint, if any, so that it is traced only once."""
     return fingerprint.reuse(_PLANS, work, CACHE_SIZE)
 
 
@@ -125,7 +125,7 @@ def trace_rollout(work: RolloutPlan) -> Program:
 
 
 def _in_order(goal: Goal, view: StateView) -> list[SX]:
-    """Return the costs in the order of their weights."""
+    """Order the costs like their weights."""
     costs = goal.all_costs(view)
     assert set(costs) == set(goal.weights()), "each cost must have a weight of the same name"
     return [costs[name] for name in goal.weights()]

@@ -54,7 +54,7 @@ class Strides:
 def strides(
     alternation: tuple[float, float], symmetries: tuple[Mirror, ...], spacing: float
 ) -> Strides | None:
-    """Return the alternation that a goal requests, or None.
+    """Create the alternation that a goal requests, or None.
 
     Parameters
     ----------

@@ -14,7 +14,7 @@ FILES = ("papers", "numerics", "learning", "books", "data")
 
 
 def all_references() -> tuple[Reference, ...]:
-    """Return all references, file by file, each in the order of its file."""
+    """Collect all references, file by file, each in the order of its file."""
     modules = [importlib.import_module(f"{__name__}.{name}") for name in FILES]
     return tuple(
         value

@@ -50,14 +50,14 @@ class Reference:
         return Cited(self, place)
 
     def text(self) -> str:
-        """Return one line with authors, title, publication and year."""
+        """Format authors, title, publication and year in one line."""
         authors = ", ".join(_initials(author) for author in self.authors)
         details = [_prose(name, value) for name, value in self.details.items()]
         end = ", ".join([*details, self.year]).rstrip(".")
         return f"{authors}: {self.title}. {end}."
 
     def bibtex(self) -> str:
-        """Return the BibTeX entry, with accents as TeX commands."""
+        """Format the BibTeX entry, with accents as TeX commands."""
         authors = " and ".join(a if "," in a else f"{{{a}}}" for a in self.authors)
         fields = {"author": authors, "title": f"{{{self.title}}}", **self.details}
         rows = [
@@ -83,7 +83,7 @@ class Cited:
     where: str = ""
 
     def text(self) -> str:
-        """Return the citation as in prose: "Gehring 2014, Eqns. (2)-(18)"."""
+        """Format the citation for prose: "Gehring 2014, Eqns. (2)-(18)"."""
         return f"{self.reference.name}, {self.where}" if self.where else self.reference.name
 
 
@@ -92,14 +92,14 @@ Citation = tuple[Cited, ...] | str
 
 
 def text(citation: Citation) -> str:
-    """Return a citation in one line."""
+    """Format a citation in one line."""
     if isinstance(citation, str):
         return citation
     return "; ".join(cited.text() for cited in citation)
 
 
 def _initials(author: str) -> str:
-    """Return "Gehring, Christian" as "C. Gehring"."""
+    """Convert "Gehring, Christian" to "C. Gehring"."""
     family, comma, given = author.partition(", ")
     if not comma:
         return author
@@ -108,7 +108,7 @@ def _initials(author: str) -> str:
 
 
 def _prose(name: str, value: str) -> str:
-    """Return a BibTeX field as in prose."""
+    """Convert a BibTeX field to prose."""
     value = value.replace("--", "-")
     if name == "number" and value.isdigit():
         return f"no. {value}"
@@ -118,7 +118,7 @@ def _prose(name: str, value: str) -> str:
 
 
 def _tex(text: str) -> str:
-    """Return text with TeX commands for letters outside ASCII."""
+    """Convert letters outside ASCII to TeX commands."""
     result = []
     for letter in text:
         base, *mark = unicodedata.normalize("NFD", letter)

@@ -84,7 +84,7 @@ class SensorInput:
         return SX(0) if self.before is self.after else self.dt
 
     def frame(self, name: str) -> Frame:
-        """Return a frame of the robot by name; "" is that of its first body."""
+        """Find a frame of the robot by name; "" is that of its first body."""
         return frame_named(self.after.mechanism, name)
 
 
@@ -141,7 +141,7 @@ class Sensor(ABC):
 
     @abstractmethod
     def read(self, seen: SensorInput) -> tuple[SX, SX]:
-        """Return the readings (k,) after a step, and the memory (m,)."""
+        """Compute the readings (k,) after a step, and the memory (m,)."""
 
 
 def frame_parameter() -> Any:
@@ -150,25 +150,25 @@ def frame_parameter() -> Any:
 
 
 def frame_named(mechanism: Mechanism, name: str) -> Frame:
-    """Return a frame of the robot by name; "" is that of its first body."""
+    """Find a frame of the robot by name; "" is that of its first body."""
     return mechanism.frame(name or mechanism.bodies[0].name)
 
 
 def frame_pose(kin: Kinematics, frame: Frame) -> tuple[SX, SX]:
-    """Return the origin (3,), in m, and rotation (3, 3) of a frame in the world."""
+    """Compute the origin (3,), in m, and rotation (3, 3) of a frame in the world."""
     R = kin.world_rotation[frame.body]
     origin = kin.world_position[frame.body] + ca.mtimes(R, constant(frame.position))
     return origin, ca.mtimes(R, constant(frame.rotation))
 
 
 def frame_quaternion(kin: Kinematics, frame: Frame) -> SX:
-    """Return the unit quaternion (w, x, y, z) of a frame in the world."""
+    """Compute the unit quaternion (w, x, y, z) of a frame in the world."""
     own = constant(quaternion_from_rotation(frame.rotation))
     return product(coordinates.quaternions(kin)[frame.body], own)
 
 
 def frame_velocity(kin: Kinematics, frame: Frame) -> tuple[SX, SX]:
-    """Return the velocity (m/s) and angular velocity (rad/s) of a frame, (3,) each, world axes."""
+    """Compute the velocity (m/s) and angular velocity (rad/s) of a frame, (3,) each, world axes."""
     point = constant(frame.position)
     columns = jacobian.point_jacobian(kin, frame.body, point)
     angular = jacobian.angular_jacobian(kin, frame.body)
@@ -180,5 +180,5 @@ def _times(columns: jacobian.Columns, u: SX) -> SX:
 
 
 def vector_channels(name: str, unit: str) -> dict[str, str]:
-    """Return the channels of a vector (3,)."""
+    """Name the channels of a vector (3,)."""
     return {f"{name}_{axis}": unit for axis in AXES}

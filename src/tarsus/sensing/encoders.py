@@ -33,7 +33,7 @@ class Encoders(Sensor):
         object.__setattr__(self, "joints", tuple(names))
 
     def _bodies(self, mechanism: Mechanism) -> list[int]:
-        """Return the bodies that the joints move."""
+        """Find the bodies that the joints move."""
         known = [b.joint.name for b in mechanism.bodies if b.joint.kind in ("hinge", "slide")]
         for name in self.joints:
             if name not in known:
@@ -43,7 +43,7 @@ class Encoders(Sensor):
         return [mechanism.joint_index(name) for name in self.joints or known]
 
     def channels(self, mechanism: Mechanism) -> Mapping[str, str]:
-        """Return a position and a rate for every joint."""
+        """Name a position and a rate for every joint."""
         joints = [mechanism.bodies[i].joint for i in self._bodies(mechanism)]
         units = ["rad" if joint.kind == "hinge" else "m" for joint in joints]
         positions = {j.name: unit for j, unit in zip(joints, units, strict=True)}

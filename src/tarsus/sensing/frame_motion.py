@@ -29,7 +29,7 @@ class FrameMotion(Sensor):
     frame: str = frame_parameter()
 
     def channels(self, mechanism: Mechanism) -> Mapping[str, str]:
-        """Return position, quaternion (w, x, y, z), linear and angular velocity, world axes."""
+        """Name position, quaternion (w, x, y, z), linear and angular velocity, world axes."""
         frame_named(mechanism, self.frame)
         orientation = {f"quaternion_{k}": "1" for k in "wxyz"}
         velocity = vector_channels("velocity", "m/s") | vector_channels("angular_velocity", "rad/s")
@@ -40,6 +40,6 @@ class FrameMotion(Sensor):
 
 
 def frame_state(kin: Kinematics, frame: Frame) -> SX:
-    """Return position (m), quaternion, velocity (m/s) and angular velocity (rad/s), (13,)."""
+    """Compute position (m), quaternion, velocity (m/s) and angular velocity (rad/s), (13,)."""
     origin, _ = frame_pose(kin, frame)
     return ca.vertcat(origin, frame_quaternion(kin, frame), *frame_velocity(kin, frame))

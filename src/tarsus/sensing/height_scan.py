@@ -32,7 +32,7 @@ class HeightScan(Sensor):
     spacing: float = parameter(0.1, "m", "distance of grid points", "(0, inf)")
 
     def _points(self) -> list[tuple[float, float]]:
-        """Return the grid points (forward, left), in m, row by row from the rear right."""
+        """Compute the grid points (forward, left), in m, row by row from the rear right."""
         along, across = (round(side / self.spacing) + 1 for side in (self.length, self.width))
         if along * across > MAX_COUNT:
             raise InvalidValue(
@@ -45,7 +45,7 @@ class HeightScan(Sensor):
         return [(float(a), float(b)) for a in x for b in y]
 
     def channels(self, mechanism: Mechanism) -> Mapping[str, str]:
-        """Return one height per point."""
+        """Name one height per point."""
         frame_named(mechanism, self.frame)
         return {f"({x:.3g}, {y:.3g})": "m" for x, y in self._points()}
 

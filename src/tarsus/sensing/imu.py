@@ -44,7 +44,7 @@ class Imu(Sensor):
     )
 
     def channels(self, mechanism: Mechanism) -> Mapping[str, str]:
-        """Return specific force, angular velocity and attitude."""
+        """Name specific force, angular velocity and attitude."""
         frame_named(mechanism, self.frame)
         full = self.attitude == "quaternion"
         attitude = {f"quaternion_{k}": "1" for k in "wxyz"} if full else vector_channels("up", "1")

@@ -34,7 +34,7 @@ class RaySensor(Sensor):
     spacing: float = parameter(0.05, "m", "distance of samples on a ray", "(0, inf)")
 
     def _unit_directions(self) -> list[np.ndarray]:
-        """Return the directions (3,), normalized."""
+        """Normalize the directions (3,)."""
         shape = np.shape(self.directions)
         if len(shape) != 2 or shape[1] != 3 or not 0 < shape[0] <= MAX_COUNT:
             raise InvalidValue(
@@ -51,7 +51,7 @@ class RaySensor(Sensor):
         return list(array / lengths[:, None])
 
     def channels(self, mechanism: Mechanism) -> Mapping[str, str]:
-        """Return one distance per ray."""
+        """Name one distance per ray."""
         frame_named(mechanism, self.frame)
         return {f"distance_{k}": "m" for k in range(len(self._unit_directions()))}
 

@@ -28,7 +28,7 @@ class TouchSensor(Sensor):
     threshold: float = parameter(0.0, "N", "force above which the body is in contact", "[0, inf)")
 
     def channels(self, mechanism: Mechanism) -> Mapping[str, str]:
-        """Return a flag of contact, the time since touchdown, and the time since lift-off."""
+        """Name a flag of contact, the time since touchdown, and the time since lift-off."""
         frame_named(mechanism, self.frame)
         return {"on_ground": "1", "time_on_ground": "s", "time_in_air": "s"}
 

@@ -32,7 +32,7 @@ STATE_REGISTERS = ("delayed", "activation")  # registers that a reset sets back
 
 @dataclass(frozen=True)
 class Actuation:
-    """What is compiled for the actuators of a file.
+    """Parts of the step that are compiled for the actuators of a file.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class Actuation:
 
 
 def resolve_actuators(given: Any, controller: Any) -> tuple[FileActuators | None, Any]:
-    """Return the file's actuators, or None for motors that take torques, and the controller.
+    """Choose the file's actuators, or None for motors that take torques, and the controller.
 
     The default gait is dropped if the file's actuators act, because it returns torques.
 
@@ -78,7 +78,7 @@ def resolve_actuators(given: Any, controller: Any) -> tuple[FileActuators | None
 
 
 def plan_actuation(actuators: FileActuators | None, mechanism: Mechanism) -> Actuation | None:
-    """Return what is compiled for the file's actuators, or None without them.
+    """Plan what is compiled for the file's actuators; None without them.
 
     Raises
     ------
@@ -116,7 +116,7 @@ def plan_actuation(actuators: FileActuators | None, mechanism: Mechanism) -> Act
 
 
 def signals_from_torques(mechanism: Mechanism, torque: SX) -> SX:
-    """Return the control signals (n,) with which the actuators apply a gait's torques (m,).
+    """Compute the control signals (n,) with which actuators apply a gait's torques (m,).
 
     Raises
     ------
@@ -139,7 +139,7 @@ def signals_from_torques(mechanism: Mechanism, torque: SX) -> SX:
 def actuator_forces(
     actuation: Actuation, mechanism: Mechanism, control: SX, dt: SX, b: Builder
 ) -> tuple[ActuatorForce, Values]:
-    """Return actuator forces under control signals (n,), and state registers after the step."""
+    """Compute actuator forces under control signals (n,), and state registers after the step."""
     actuators = mechanism.file_actuators
     # delay the signals
     control, after = delay_signals(control, actuation.delay, "actuators.delay", b)
@@ -188,7 +188,7 @@ def delay_signals(given: SX, longest: int, delay: str, b: Builder) -> tuple[SX, 
 def initial_registers(
     actuators: FileActuators | None, mechanism: Mechanism, worlds: int, outside: bool
 ) -> dict[str, Array]:
-    """Return the initial registers of the file's actuators, by name.
+    """Create the initial registers of the file's actuators, by name.
 
     Signals and activations are those of the keyframe. Empty without actuators from a file.
 
@@ -222,7 +222,7 @@ def initial_registers(
 def actuator_settings(
     actuators: FileActuators | None, mechanism: Mechanism, compiled: Backend
 ) -> SettingGroup:
-    """Return the settings of the file's actuators, for all or by actuator name."""
+    """Create the settings of the file's actuators, for all or by actuator name."""
     if actuators is None:
         return SettingGroup("actuators", (), lambda worlds, values, mask: {})
     n, settings, lacking = len(mechanism.file_actuators), list[Setting](), dict[str, str]()
@@ -260,7 +260,7 @@ def actuator_settings(
 def _new_register(
     actuators: FileActuators, name: str, given: Any, mechanism: Mechanism, worlds: Backend
 ) -> Array:
-    """Return one register with new values."""
+    """Update one register with new values."""
     if given is None:
         raise InvalidValue(f"{name} of the file's actuators must be a number, not None.", name)
     declared(type(actuators))[name].check("the file's actuators", _flatten(given))
@@ -290,14 +290,14 @@ def _new_register(
 
 
 def _flatten(given: Any) -> Any:
-    """Return the numbers of a mapping in one array; other values unchanged."""
+    """Flatten the numbers of a mapping to one array; other values unchanged."""
     if not isinstance(given, Mapping):
         return given
     return np.concatenate([np.ravel(value) for value in given.values()] or [np.zeros(0)])
 
 
 def _delays(given: Any, worlds: int) -> Array:
-    """Return delays in whole steps, shape (1,) or (worlds, 1)."""
+    """Convert delays to whole steps, shape (1,) or (worlds, 1)."""
     value = np.asarray(np.nan if isinstance(given, Mapping) else given, dtype=float)
     if value.shape not in ((), (worlds,)) or np.any(value != np.round(value)):
         raise InvalidValue(

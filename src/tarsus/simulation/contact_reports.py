@@ -18,7 +18,7 @@ Array = NDArray[Any]
 
 
 def scatter_to_candidates(scene: Scene, values: Array, memory: Array, arrays: Any = np) -> Array:
-    """Return values of every candidate, zero where a candidate is in no slot.
+    """Scatter values to the candidates, zero where a candidate is in no slot.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def scatter_to_candidates(scene: Scene, values: Array, memory: Array, arrays: An
 
 
 def contact_impulses(scene: Scene, worlds: Backend) -> Any:
-    """Return the impulses of the last step of every candidate, shape (worlds, n, 3), in N s."""
+    """Collect the impulses of the last step by candidate, shape (worlds, n, 3), in N s."""
     impulse = worlds.output("impulse").reshape(worlds.count, -1, 3)
     if not scene.slots:
         return impulse
@@ -63,7 +63,7 @@ def expand_slots(
     records: Mapping[str, Array],
     extra: Collection[str] = (),
 ) -> tuple[Plan, Mapping[str, Array], Mapping[str, Array]]:
-    """Return plan, start and records as if the step had no slots.
+    """Expand plan, start and records as if the step had no slots.
 
     Impulse and memory are sorted by candidate. Spans and pairs are kept only if they touched. If
     there are more than `MAX_DEFAULT_CONTACTS` candidates, so are candidates, except for primary
@@ -117,5 +117,5 @@ def expand_slots(
 
 
 def _slot_candidates(scene: Scene, memory: Array) -> Array:
-    """Return the index of the candidate in each slot (..., slots), negative if empty."""
+    """Find the candidate in each slot (..., slots), as an index; negative if empty."""
     return memory[..., memory.shape[-1] - scene.slots :]

@@ -32,7 +32,7 @@ MIN_SLOTS_MANY_LIMBS = 20  # because a robot may lie on all its limbs
 
 
 def default_contacts(robot: Robot, cheap: bool) -> str | None:
-    """Return the contacts to simulate if the user names none; None lets `select_candidates` decide.
+    """Choose the contacts to simulate if the user names none; None: `select_candidates` decides.
 
     All, if the robot has feet and can fall and secondary contacts are `cheap`.
     """
@@ -138,7 +138,7 @@ def secondary_contacts(
     extra: int = 0,
     level_tops: bool = False,
 ) -> tuple[tuple[int, ...], int]:
-    """Return which candidates are secondary, and the number of slots for active secondary contacts.
+    """Choose the secondary candidates, and the number of slots for active secondary contacts.
 
     Secondary are candidates other than the feet's, which touch only when the robot falls. There are
     none if the stepper does not collect active contacts.
@@ -193,7 +193,7 @@ def secondary_contacts(
 
 
 def _max_object_contacts(robot: Robot) -> int:
-    """Return the number of contacts that free objects may have at once.
+    """Count the contacts that free objects may have at once.
 
     Four each, with the ground or a round shape, and four more for every box that may lie on
     another: two faces turned against each other share a polygon with eight corners.
@@ -211,7 +211,7 @@ def _has_limbs(robot: Robot) -> bool:
 
 
 def contact_masses(scene: Scene, q: NDArray[np.float64]) -> tuple[float, float]:
-    """Return the smallest effective masses of a candidate, in kg.
+    """Compute the smallest effective masses of a candidate, in kg.
 
     Along the normal 1 / (n^T G n), and in any direction 1 / the largest eigenvalue of G, with
     G = J M^-1 J^T. The normal n is the base's upward axis, because a robot starts parallel to the
@@ -243,7 +243,7 @@ def _contact_masses(scene: Scene, q: bytes) -> tuple[float, float]:
 def immovable_contacts(
     scene: Scene, q: NDArray[np.float64], normals: Mapping[str, NDArray[np.float64]] | None = None
 ) -> list[str]:
-    """Return the names of candidates that cannot move along the ground's normal.
+    """Find the candidates that cannot move along the ground's normal, by name.
 
     They cannot move at any of the coordinates, so that the ground cannot push on them
     (`stepping/blocked_contacts.py`).

@@ -23,7 +23,7 @@ WARNED_GAP_WHEN_SET = 1e-3  # m or rad; larger than the drift of a run that may 
 
 
 def close_and_place(scene: Scene, q: Array, records: list[WarningRecord]) -> Array:
-    """Return the initial register q: loops closed, and the robot on the ground.
+    """Compute the initial register q: loops closed, and the robot on the ground.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def close_and_place(scene: Scene, q: Array, records: list[WarningRecord]) -> Arr
 
 
 def _close_loops(mechanism: Mechanism, q: Array, records: list[WarningRecord]) -> Array:
-    """Return the nearest coordinates with closed loops, and append warnings about what moved."""
+    """Find the nearest coordinates with closed loops, and append warnings about what moved."""
     # mimic joints
     led = loop_closure.apply_couplings(mechanism, q)
     for coupling in mechanism.couplings:
@@ -75,12 +75,12 @@ def _close_loops(mechanism: Mechanism, q: Array, records: list[WarningRecord]) -
 
 
 def uncut_state(mechanism: Mechanism, worlds: Backend) -> tuple[Array, Array]:
-    """Return q (worlds, nq) and u (worlds, nu) of the robot before joints were cut."""
+    """Compute q (worlds, nq) and u (worlds, nu) of the robot before joints were cut."""
     return coordinates.to_uncut(mechanism, worlds.get("q"), worlds.get("u"))
 
 
 def to_registers(mechanism: Mechanism, worlds: Backend, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return values with q and u converted to the coordinates of the registers.
+    """Convert q and u in values to the coordinates of the registers.
 
     A q of the whole robot without u keeps the joint rates, a u without q the joint angles. Warns if
     the new q leaves a loop open.

@@ -44,7 +44,7 @@ ControllerChoice = Controller | Callable[..., Any] | str | None
 def prepare(
     robot: Robot, given: ControllerChoice, dt: float, records: list[WarningRecord]
 ) -> tuple[Robot, Any]:
-    """Return the robot with a keyframe to start from, and the controller.
+    """Prepare the robot with a keyframe to start from, and the controller.
 
     Every robot starts from its keyframe "stand"; a robot without one gets it here. The servos of a
     gait given by name are sized for the robot's weight and inertia and for the step
@@ -77,7 +77,7 @@ def prepare(
 
 
 def _default_gait(robot: Robot, built_in: bool, records: list[WarningRecord]) -> str:
-    """Return the name of a trotting gait if the robot can trot, else "stand".
+    """Choose the name of a trotting gait if the robot can trot, else "stand".
 
     A floating robot that cannot trot gets a warning that says why; an arm, a hand or a robot on a
     stand does not.
@@ -117,7 +117,7 @@ def _is_built_in(robot: Robot) -> bool:
 
 @lru_cache(maxsize=CACHE_SIZE)
 def with_standing_keyframe(robot: Robot) -> tuple[Robot, tuple[WarningRecord, ...]]:
-    """Return the robot with a keyframe "stand", and a warning if its file has no such keyframe.
+    """Add a keyframe "stand" to the robot, with a warning if its file has no such keyframe.
 
     The keyframe is the first of `STANDING_KEYFRAMES` that the file has, ignoring case. Without one,
     a floating robot without loops gets bent knees, and a robot on a stand the pose in its file,
@@ -145,7 +145,7 @@ def with_standing_keyframe(robot: Robot) -> tuple[Robot, tuple[WarningRecord, ..
 
 
 def _describe_posture(robot: Robot, bent: NDArray[np.float64], q: NDArray[np.float64]) -> str:
-    """Return a description of a posture for a warning.
+    """Describe a posture for a warning.
 
     Parameters
     ----------
@@ -176,7 +176,7 @@ def _describe_posture(robot: Robot, bent: NDArray[np.float64], q: NDArray[np.flo
 
 
 def _with_start(robot: Robot, q: NDArray[np.float64], name: str = "") -> Robot:
-    """Return the robot with q, and the control signals of a keyframe, as its keyframe "stand"."""
+    """Set the keyframe "stand" of the robot to q and the control signals of a keyframe."""
     if robot.keyframes.get("stand") is q:
         return robot
     signals = {key: value for key, value in robot.signals.items() if key != "stand"}
@@ -186,7 +186,7 @@ def _with_start(robot: Robot, q: NDArray[np.float64], name: str = "") -> Robot:
 
 
 def start_at_keyframe(robot: Robot, keyframe: str | None) -> Robot:
-    """Return the robot with one of its keyframes as its start; None: as it is.
+    """Start the robot at one of its keyframes; None: unchanged.
 
     Raises
     ------
@@ -208,7 +208,7 @@ def _with_start_at_keyframe(robot: Robot, keyframe: str) -> Robot:
 def _with_gains(
     robot: Robot, gait: Controller, dt: float, records: list[WarningRecord]
 ) -> Controller:
-    """Return the gait with servos sized for this robot, and append warnings about them."""
+    """Size the servos of the gait for this robot, and append warnings about them."""
     changed: Any = gait
     # gaits without servos need no gains
     if not {"kp", "kd"} <= {f.name for f in fields(changed)} or not robot.actuators:

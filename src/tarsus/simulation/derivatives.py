@@ -72,7 +72,7 @@ class Derivatives:
 def step_derivatives(
     plan: Plan, own: Backend, options: Any, names: Sequence[str], action: ArrayLike | None
 ) -> Derivatives:
-    """Return the Jacobians of the next step, as `Simulation.derivatives` describes them.
+    """Compute the Jacobians of the next step, as described in `Simulation.derivatives`.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ def step_derivatives(
 
 
 def _register(name: str, program: Program) -> str:
-    """Return the register of a parameter."""
+    """Find the register of a parameter."""
     known = [r.name for r in program.of_kind("parameter")]
     known = [k for k in known if k not in ("action", "command", *TIGHT_TOLERANCES)]
     for register in (f"law.{name}", name):
@@ -163,7 +163,7 @@ class _TangentRunner:
         self._entered = np.zeros(1) if whole else self._directions.view(ENTERED)
 
     def along(self, record: Array, action: Array | None) -> tuple[Array, bool] | None:
-        """Return the Jacobian (2 nu, directions) for a record, and whether the step was solved.
+        """Compute the Jacobian (2 nu, directions) for a record, and whether the step was solved.
 
         None if the step enters a cold loop that is not compiled in.
         """
@@ -178,7 +178,7 @@ class _TangentRunner:
 def _jacobians(
     plan: Plan, others: tuple[str, ...], own: Worlds, action: Array | None, threads: int
 ) -> tuple[Array, NDArray[np.bool_], list[int]]:
-    """Return Jacobians (worlds, 2 nu, directions), whether each was solved, and the column ends."""
+    """Compute Jacobians (worlds, 2 nu, directions), whether each was solved, and column ends."""
     with _LOCK:
         # try without cold loops first; repeat worlds that enter one
         every, shares = range(own.count), min(threads, own.count)
@@ -220,7 +220,7 @@ def _fill_worlds(
 
 
 def _runners(plan: Plan, others: tuple[str, ...], whole: bool, shares: int) -> list[_TangentRunner]:
-    """Return one runner for each thread."""
+    """Create one runner for each thread."""
     runners = _cached_runners(plan, others, whole)
     while len(runners) < shares:
         runners.append(_TangentRunner(plan, others, whole))
@@ -229,7 +229,7 @@ def _runners(plan: Plan, others: tuple[str, ...], whole: bool, shares: int) -> l
 
 @lru_cache(maxsize=CACHE_SIZE)
 def _cached_runners(plan: Plan, others: tuple[str, ...], whole: bool) -> list[_TangentRunner]:
-    """Return the cached runners of a plan; the list grows with use."""
+    """Look up the cached runners of a plan; the list grows with use."""
     return []
 
 
@@ -264,6 +264,6 @@ def _tangent_program(plan: Plan, others: tuple[str, ...], whole: bool) -> Progra
 
 
 def _gram_diagonal(mechanism: Mechanism) -> list[float]:
-    """Return the diagonal of F^T F, q' = F(q) u; quaternions change half as fast as bodies turn."""
+    """Compute the diagonal of F^T F, q' = F(q) u; quaternions change at half the body's rate."""
     turning = {"free": [1.0] * 3 + [0.25] * 3, "ball": [0.25] * 3}
     return [k for body in mechanism.bodies for k in turning.get(body.joint.kind, [1.0])]

@@ -14,7 +14,7 @@ Device = str | Launcher
 
 
 def check_device(device: Device, precision: str | None, threads: int) -> tuple[Device, str]:
-    """Return the device, and the precision or its default: float64 on a CPU, float32 on a GPU."""
+    """Check the device, and choose the precision: by default float64 on a CPU, float32 on a GPU."""
     if device not in DEVICES if isinstance(device, str) else not isinstance(device, Launcher):
         raise unknown_name("device", device, DEVICES)
     if device != "cpu" and threads > 1:

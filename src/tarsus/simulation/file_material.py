@@ -32,7 +32,7 @@ def law_for_robot(
     parameters: Sequence[ParameterSetting] = (),
     flags: Mapping[str, str] | None = None,
 ) -> tuple[Law, Robot]:
-    """Return the law with the contact parameters of the robot's file, and the robot.
+    """Apply the contact parameters of the robot's file to the law; return it and the robot.
 
     A law by name takes the file's numbers instead of its defaults. A law object keeps its numbers.
     With several files the robot's friction factors become relative to the first file; files without
@@ -86,7 +86,7 @@ def law_for_robot(
 
 
 def _with_relative_friction(robot: Robot, usual: float | None) -> Robot:
-    """Return a robot of several files with friction factors relative to the first file.
+    """Make the friction factors of a robot of several files relative to the first file.
 
     If the first file has no friction, they are relative to the largest.
 
@@ -106,7 +106,7 @@ def _with_relative_friction(robot: Robot, usual: float | None) -> Robot:
 
 @lru_cache(maxsize=CACHE_SIZE)
 def _scale_friction(robot: Robot, factors: tuple[float, ...], law_s: float | None) -> Robot:
-    """Return the robot with the friction of each file's bodies scaled.
+    """Scale the friction of each file's bodies.
 
     Cached per robot object, so that its simulations share one program.
 
@@ -155,7 +155,7 @@ def _friction_per_file(files: Sequence[FileNumbers], name: str, usual: float) ->
 
 
 def _ratio_hint(name: str | None, replaced: bool, flags: Mapping[str, str] | None) -> str:
-    """Say how the friction of the other files follows that of the first."""
+    """Explain how the friction of the other files follows from that of the first."""
     if replaced:
         return ", scaled in proportion to the value set for the first."
     flag = f"--set {name}=..." if flags is None else flags.get(name or "", "")
@@ -163,7 +163,7 @@ def _ratio_hint(name: str | None, replaced: bool, flags: Mapping[str, str] | Non
 
 
 def _override_hint(names: Iterable[str], flags: Mapping[str, str] | None) -> str:
-    """Say how to use other numbers than those of the file."""
+    """Explain how to use other numbers than those of the file."""
     if flags is None:
         return f"; change them with --set {next(iter(names))}=..."
     return "".join(f"; change {name} with {flags[name]}" for name in names if name in flags)

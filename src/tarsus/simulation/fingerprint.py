@@ -35,7 +35,7 @@ class Fingerprint:
 
 
 def fingerprint(value: Any) -> Fingerprint:
-    """Hash a value with everything it is made of, whatever attributes hold it."""
+    """Hash a value with everything that it is made of, whatever attributes hold it."""
     digest, portable = hashlib.sha256(), True
     for part in _parts(value):
         if isinstance(part, _Object):
@@ -78,7 +78,7 @@ def _parts(value: Any) -> Iterator[bytes | _Object]:
 
 
 def _named(code: type | FunctionType) -> bytes | _Object:
-    """Return the name of a class or function of a known package, or the object itself."""
+    """Find the name of a class or function of a known package, or return the object itself."""
     known = code.__module__.partition(".")[0] in KNOWN_PACKAGES
     if not known or "<" in code.__qualname__:
         return _Object(code)
@@ -86,7 +86,7 @@ def _named(code: type | FunctionType) -> bytes | _Object:
 
 
 def _attributes(value: Any) -> dict[str, Any]:
-    """Return attributes by name, without cached properties, which follow from the others."""
+    """Collect attributes by name, without cached properties, which follow from the others."""
     kind = type(value)
     return {
         name: part
@@ -96,7 +96,7 @@ def _attributes(value: Any) -> dict[str, Any]:
 
 
 def reuse(recent: dict[str, T], new: T, limit: int) -> T:
-    """Return the recent value with the fingerprint of the new one, or the new one, which is added.
+    """Return a recent value with the same fingerprint, or add and return the new one.
 
     Parameters
     ----------

@@ -38,7 +38,7 @@ MIN_SPREAD = 0.01  # m; points closer to a line do not determine the tilt
 
 
 def place_on_ground(scene: Scene, q: Array) -> Array:
-    """Return the coordinates of a robot placed on the ground.
+    """Place a robot on the ground; return its coordinates.
 
     A robot that is fixed or tied to the world stays where it is.
 
@@ -109,7 +109,7 @@ def place_on_ground(scene: Scene, q: Array) -> Array:
 
 
 def ground_depths(scene: Scene, q: Array) -> dict[str, tuple[float, Array]]:
-    """Return the depth of contact candidates that start below the ground, and the normal there.
+    """Compute the depth of contact candidates that start below the ground, and the normals.
 
     Only candidates that `place_on_ground` does not move are checked: those of free objects, and of
     a robot that is fixed or tied to the world.
@@ -148,13 +148,13 @@ def ground_depths(scene: Scene, q: Array) -> dict[str, tuple[float, Array]]:
 
 
 def _separate_bodies(mechanism: Mechanism) -> set[int]:
-    """Return the bodies of free objects that loops do not tie to the robot."""
+    """Find the bodies of free objects that loops do not tie to the robot."""
     company = tree.connected_roots(mechanism)
     return {i for i in tree.object_bodies(mechanism) if tree.path(mechanism, i)[-1] not in company}
 
 
 def _keeps_pose(mechanism: Mechanism) -> bool:
-    """Return whether the robot stays where it is.
+    """Return whether the robot retains its initial pose.
 
     It is fixed or tied to the world, or it comes from a file and has no joint but free ones.
     """
@@ -205,7 +205,7 @@ def _gap_program(scene: Scene) -> Program:
 
 
 def _ground_normal(ground: Array, normals: Array) -> Array:
-    """Return the normal of the plane nearest to the points (n, 3).
+    """Fit the normal of the plane nearest to the points (n, 3).
 
     If the points are on a line, it is the mean of the normals (n, 3).
     """
@@ -223,6 +223,6 @@ def _ground_normal(ground: Array, normals: Array) -> Array:
 
 
 def _rotation_from_vertical(normal: Array) -> Array:
-    """Return the unit quaternion (w, x, y, z) of the smallest rotation from z to `normal` (3,)."""
+    """Compute the unit quaternion (w, x, y, z) of the smallest rotation from z to `normal`."""
     p = np.array([1 + normal[2], -normal[1], normal[0], 0.0])
     return p / np.linalg.norm(p)

@@ -16,7 +16,7 @@ Array = NDArray[np.float64]
 
 
 def sample_ground(terrain: Terrain, places: Array) -> tuple[Array, Array]:
-    """Return the heights and friction factors of a terrain in the first world.
+    """Sample the heights and friction factors of a terrain in the first world.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def sample_ground(terrain: Terrain, places: Array) -> tuple[Array, Array]:
 
 
 def ground_sampler(terrain: Terrain) -> Callable[[Array], tuple[Array, Array]]:
-    """Return `sample_ground` of one terrain, for repeated use."""
+    """Compile `sample_ground` for one terrain, for repeated use."""
     builder = Builder(f"{type(terrain).__name__}_samples")
     at = builder.parameter("at", 2)
     p = terrain.symbols(builder)

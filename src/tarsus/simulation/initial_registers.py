@@ -17,7 +17,7 @@ B = TypeVar("B", bound=Backend)
 def initial_registers(
     plan: Plan, dt: float, changed: Mapping[str, Any] | None = None
 ) -> dict[str, NDArray[Any]]:
-    """Return every register at time zero by name, except `action`.
+    """Create every register at time zero by name, except `action`.
 
     Parameters
     ----------

@@ -14,7 +14,7 @@ from tarsus.program.run.backend import Backend
 
 
 def world_mask(where: ArrayLike | None, worlds: Backend) -> Any:
-    """Return a mask (worlds,) on the device of the worlds, or None for all.
+    """Convert a mask (worlds,) to the device of the worlds; None: all.
 
     Raises
     ------
@@ -69,7 +69,7 @@ def write_action(torques: Any, name: str, in_place: NDArray[Any] | None, worlds:
 
 
 def check_action(torques: Any, name: str, worlds: Backend) -> Any:
-    """Return torques; raise InvalidValue if their shape is wrong or a number is not finite."""
+    """Check torques; raise InvalidValue if their shape is wrong or a number is not finite."""
     size = worlds.program.sizes["action"]
     what = "the return value of the controller" if name == "controller" else name
     return check_numbers(what, torques, [(size,), (worlds.count, size)], worlds, name)
@@ -82,7 +82,7 @@ def check_numbers(
     worlds: Backend,
     subject: str | None = None,
 ) -> Any:
-    """Return finite numbers of an allowed shape, on the device of the worlds.
+    """Check numbers to be finite and of an allowed shape; move them to the worlds' device.
 
     Parameters
     ----------
@@ -127,5 +127,5 @@ def check_numbers(
 
 
 def to_numpy(worlds: Backend, value: Any) -> NDArray[np.float64]:
-    """Return an array in this computer's memory."""
+    """Copy an array to this computer's memory."""
     return np.asarray(getattr(worlds.arrays, "asnumpy", np.asarray)(value), float)

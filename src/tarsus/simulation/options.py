@@ -125,13 +125,13 @@ class Options(TypedDict, total=False):
 
 
 def declared() -> dict[str, Option]:
-    """Return every option by name."""
+    """Collect every option by name."""
     hints = get_type_hints(Options, include_extras=True)
     return {name: get_args(hint)[1] for name, hint in hints.items()}
 
 
 def options_section(indent: str) -> str:
-    """Return the options as entries of a docstring section."""
+    """Format the options as entries of a docstring section."""
     lines = list[str]()
     for name, option in declared().items():
         text = f"{option.meaning[0].upper()}{option.meaning[1:]}."
@@ -185,7 +185,7 @@ def complete(given: Options) -> SimpleNamespace:
 
 
 def _normalize_lists(chosen: SimpleNamespace) -> None:
-    """Turn arrays of names into lists; raise InvalidValue for a value without names."""
+    """Convert arrays of names to lists; raise InvalidValue for a value without names."""
     for name in ("contacts", "pushes", "coordinates", "parameters"):
         if isinstance(value := getattr(chosen, name), np.ndarray):
             setattr(chosen, name, value.ravel().tolist())

@@ -28,7 +28,7 @@ class RunPart(NamedTuple):
 
 
 class Assignment(NamedTuple):
-    """A parameter and its new value: the part that has it (a key of the parts), name and value."""
+    """A parameter and its new value: key of the part that has it, name and value."""
 
     whose: str
     name: str
@@ -36,12 +36,12 @@ class Assignment(NamedTuple):
 
 
 def as_list(parameters: Mapping[str, Any] | Sequence[ParameterSetting]) -> list[ParameterSetting]:
-    """Return parameters of a dictionary or list as a list."""
+    """Convert parameters in a dictionary or list to a list."""
     return list(parameters.items() if isinstance(parameters, Mapping) else parameters)
 
 
 def split_assignment(given: ParameterSetting) -> tuple[str, Any]:
-    """Return name and value; the value is text if NAME=VALUE was given."""
+    """Split an assignment into name and value, which is text if NAME=VALUE was given."""
     if isinstance(given, tuple) and len(given) == 2 and isinstance(given[0], str):
         return given
     name, equals, value = given.partition("=") if isinstance(given, str) else ("", "", "")
@@ -53,7 +53,7 @@ def split_assignment(given: ParameterSetting) -> tuple[str, Any]:
 
 
 def set_parameters(parts: Mapping[str, Any], given: Sequence[ParameterSetting]) -> dict[str, Any]:
-    """Return the parts of a run with parameters set.
+    """Set parameters of the parts of a run.
 
     A name that several parts have belongs to the first. "law.NAME", "gait.NAME" and so on, or the
     name of the part in front, select a part. Text is a number, several numbers separated by commas,
@@ -89,17 +89,17 @@ def set_parameters(parts: Mapping[str, Any], given: Sequence[ParameterSetting]) 
 
 
 def run_parts(parts: Mapping[str, Any]) -> list[RunPart]:
-    """Return the names of the parts of a run and of their parameters."""
+    """List the names of the parts of a run and of their parameters."""
     return [RunPart(p, parameters.name_of(part), _declared(part)) for p, part in parts.items()]
 
 
 def _declared(part: Any) -> Mapping[str, Parameter]:
-    """Return the declared parameters of a part; a function, or None, has none."""
+    """Collect the declared parameters of a part; a function, or None, has none."""
     return parameters.declared(type(part)) if is_dataclass(part) else {}
 
 
 def resolve_assignment(given: ParameterSetting, parts: Sequence[RunPart]) -> Assignment:
-    """Return the assignment with the first part that has the parameter.
+    """Find the first part that has the parameter of an assignment.
 
     Raises
     ------
@@ -115,7 +115,7 @@ def resolve_assignment(given: ParameterSetting, parts: Sequence[RunPart]) -> Ass
 
 
 def assigned_names(given: Sequence[ParameterSetting], whose: str, part: Any) -> set[str]:
-    """Return the parameters of a part that assignments set; the part is searched first."""
+    """List the parameters of a part that assignments set; the part is searched first."""
     names = (split_assignment(one)[0].rpartition(".") for one in given)
     return {name for of, _, name in names if of in ("", whose, parameters.name_of(part))}
 
@@ -133,7 +133,7 @@ def check_unambiguous(given: Sequence[ParameterSetting], parts: Sequence[RunPart
 
 
 def _unknown_parameter(name: str, parts: Sequence[RunPart]) -> UnknownName:
-    """Return an error that suggests similar parameters, or lists all."""
+    """Create an error that suggests similar parameters, or lists all."""
     whose = dict[str, list[str]]()
     for part in parts:
         for known in part.parameters:
@@ -149,7 +149,7 @@ def _unknown_parameter(name: str, parts: Sequence[RunPart]) -> UnknownName:
 
 
 def _field_value(owner: str, declaration: Parameter, given: Any) -> Any:
-    """Return the value of a field; the class of its owner checks it."""
+    """Convert the value of a field; the class of its owner checks it."""
     if not isinstance(given, str):
         one = isinstance(given, int | float) and not isinstance(given, bool)
         return float(given) if one and not declaration.whole else given
@@ -157,7 +157,7 @@ def _field_value(owner: str, declaration: Parameter, given: Any) -> Any:
 
 
 def _parse(owner: str, declaration: Parameter, text: str) -> Any:
-    """Return the value that a text stands for."""
+    """Parse the value that a text represents."""
     if text == NONE and declaration.default is None:
         return None
     if not declaration.numeric:

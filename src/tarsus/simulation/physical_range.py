@@ -20,13 +20,13 @@ MAX_POSITION = 1e6  # m or rad
 
 
 def max_rates(robot: Mechanism, dt: float) -> NDArray[np.float64]:
-    """Return the largest allowed rate of every velocity (nu,), in rad/s or m/s."""
+    """Compute the largest allowed rate of every velocity (nu,), in rad/s or m/s."""
     slides = is_linear(robot)
     return np.where(slides, MAX_SPEED, MAX_TURN / dt)
 
 
 def is_linear(robot: Mechanism) -> NDArray[np.bool_]:
-    """Return which velocities (nu,) are in m/s; the others are in rad/s."""
+    """Find which velocities (nu,) are in m/s; the others are in rad/s."""
     linear = np.zeros(robot.nu, dtype=bool)
     for body, at in zip(robot.bodies, robot.u_slices, strict=True):
         if body.joint.kind == "slide":

@@ -19,7 +19,7 @@ _PARTS: dict[bytes, dict[str, Any]] = {}
 
 
 def to_pickle(attributes: Mapping[str, Any], worlds: Backend) -> dict[str, Any]:
-    """Return the content of a simulation's pickle.
+    """Collect the content of a simulation's pickle.
 
     Raises
     ------
@@ -45,7 +45,7 @@ def to_pickle(attributes: Mapping[str, Any], worlds: Backend) -> dict[str, Any]:
 
 
 def from_pickle(content: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Array]]:
-    """Return a simulation's attributes without its worlds, and the values of its registers."""
+    """Read a simulation's attributes without its worlds, and the values of its registers."""
     attributes = _unpickled_parts(content["parts"]) | content["rest"]
     if step_program(attributes["plan"]).fingerprint != content["fingerprint"]:
         raise InvalidFile(
@@ -57,12 +57,12 @@ def from_pickle(content: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, A
 
 
 def register_values(worlds: Backend) -> dict[str, Array]:
-    """Return every register of the worlds by name, shape (worlds, size)."""
+    """Read every register of the worlds by name, shape (worlds, size)."""
     return {r.name: worlds.get(r.name) for r in worlds.program.persistent}
 
 
 def _pickled_parts(parts: dict[str, Any]) -> bytes:
-    """Return the parts in one pickle; raise Unsupported naming the first that cannot be pickled."""
+    """Pickle the parts together; raise Unsupported naming the first that cannot be pickled."""
     try:
         content = pickle.dumps(parts)
     except Exception:
@@ -95,5 +95,5 @@ def _cache_parts(pickled: bytes, parts: dict[str, Any]) -> dict[str, Any]:
 
 
 def _unpickled_parts(pickled: bytes) -> dict[str, Any]:
-    """Return the parts of a pickle: the same objects if this process has read it before."""
+    """Unpickle the parts: the same objects if this process has read the pickle before."""
     return _PARTS.get(pickled) or _cache_parts(pickled, pickle.loads(pickled))

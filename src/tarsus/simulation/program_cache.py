@@ -38,7 +38,7 @@ P = TypeVar("P")
 
 
 def cached_program(plan: P, trace: Callable[[P], Program]) -> Program:
-    """Return the plan's program from the cache, or trace it and write it there.
+    """Load the plan's program from the cache, or trace and cache it.
 
     The bodies of its cold loops are cached one by one, when a world first enters them.
     """
@@ -58,7 +58,7 @@ def cached_program(plan: P, trace: Callable[[P], Program]) -> Program:
 
 
 def cache_key(plan: object) -> str | None:
-    """Return the name under which results for a plan are cached; None if they must not be."""
+    """Name the cache entry of results for a plan; None if they must not be cached."""
     identity = fingerprint(plan)
     if not identity.portable:
         return None
@@ -87,7 +87,7 @@ class _CachedBodies:
         self._loops: dict[str, ColdLoop] = {}
 
     def cached(self, blocks: tuple[Block, ...]) -> tuple[Block, ...]:
-        """Return traced blocks whose cold loops take their bodies from here."""
+        """Let traced blocks take the bodies of their cold loops from here."""
 
         def new(loop: ColdLoop) -> Block:
             self._loops[loop.condition] = loop

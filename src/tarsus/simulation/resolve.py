@@ -42,7 +42,7 @@ T = TypeVar("T")
 
 
 def robot(given: Robot | Mechanism | str, **options: Any) -> Robot:
-    """Return a robot, loaded if a name or path is given.
+    """Load a robot if a name or path is given.
 
     Parameters
     ----------
@@ -75,14 +75,14 @@ def ignore_own_ground(given: object, ground: object) -> Iterator[None]:
 
 
 def law(given: Law | str) -> Law:
-    """Return a law, created with its defaults if a name or the path of a user's file is given."""
+    """Create a law with its defaults if a name or the path of a user's file is given."""
     if not isinstance(given, str):
         return _check_type("law", given, Law)
     return registry.create(LAWS, "law", given, Law)
 
 
 def apply_material(given: Law, material: Mapping[str, float]) -> tuple[Law, list[str]]:
-    """Return the law with parameters set, and warnings about parameters that it does not have."""
+    """Set the law's parameters; warn about parameters that it does not have."""
     known = given.parameters()
     name = registry.name_of(given)
     ignored = [
@@ -141,7 +141,7 @@ def scene(
 
 
 def pushed_bodies(chosen: Robot, names: str | Sequence[str]) -> tuple[str, ...]:
-    """Return the bodies that may be pushed; raise UnknownName for an unknown one."""
+    """Find the bodies that may be pushed; raise UnknownName for an unknown one."""
     if isinstance(names, str) and names == ALL:
         return chosen.body_names
     given = (names,) if isinstance(names, str) else tuple(names)
@@ -153,7 +153,7 @@ def pushed_bodies(chosen: Robot, names: str | Sequence[str]) -> tuple[str, ...]:
 
 
 def terrain(given: Terrain | str) -> Terrain:
-    """Return a terrain, created with its defaults if a name or path (.py, .xml) is given."""
+    """Create a terrain with its defaults if a name or path (.py, .xml) is given."""
     if not isinstance(given, str):
         return _check_type("terrain", given, Terrain)
     if given.endswith(WORLD_FILE):
@@ -162,7 +162,7 @@ def terrain(given: Terrain | str) -> Terrain:
 
 
 def stepper(given: Stepper | str) -> Stepper:
-    """Return a stepper, created with its defaults if a name or user's file is given."""
+    """Create a stepper with its defaults if a name or user's file is given."""
     if not isinstance(given, str):
         return _check_type("stepper", given, Stepper)
     return registry.create(METHODS, "stepper", given, Stepper)
@@ -171,7 +171,7 @@ def stepper(given: Stepper | str) -> Stepper:
 def controller(
     given: Controller | Callable[..., Any] | str | None,
 ) -> Controller | Callable[..., Any] | None:
-    """Return a controller; a gait by name or from a user's file has its default parameters."""
+    """Create a controller; a gait by name or from a user's file has its default parameters."""
     if isinstance(given, str):
         return registry.create(GAITS, "gait", given, Controller)
     if given is None or isinstance(given, Controller):
@@ -186,7 +186,7 @@ def controller(
 
 
 def task(given: LearningTask | str) -> LearningTask:
-    """Return a learning task, created with its defaults if a name or a user's file is given."""
+    """Create a learning task with its defaults if a name or a user's file is given."""
     if not isinstance(given, str):
         return _check_type("task", given, LearningTask)
     return registry.create(TASKS, "task", given, LearningTask)
@@ -204,7 +204,7 @@ def _takes_three_arguments(function: Callable[..., Any]) -> bool:
 
 
 def _check_type(what: str, given: T, *families: type) -> T:
-    """Return an object; raise InvalidValue if it has none of the types."""
+    """Check that an object has one of the types; else raise InvalidValue."""
     if isinstance(given, families):
         return given
     if isinstance(given, type):
@@ -216,7 +216,7 @@ def _check_type(what: str, given: T, *families: type) -> T:
 
 
 def control_interval(given: object, rate: float | None, dt: float) -> int:
-    """Return the number of steps between calls of a Python controller; 0 if there is none."""
+    """Count the steps between calls of a Python controller; 0 if there is none."""
     if isinstance(given, Controller) or given is None:
         if rate is not None:
             raise IncompatibleOptions(

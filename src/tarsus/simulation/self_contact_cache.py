@@ -12,7 +12,7 @@ from tarsus.simulation.program_cache import cache_key
 
 @lru_cache(maxsize=8)
 def cached_self_contacts(mechanism: Mechanism, own: bool, /) -> SelfContacts:
-    """Return `self_contacts`, read from the cache if an earlier process wrote them."""
+    """Read `self_contacts` from the cache, or compute and cache them."""
     key = cache_key((mechanism, own)) if own else None
     if key is None:
         return self_contacts(mechanism, own)

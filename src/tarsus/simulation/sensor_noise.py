@@ -45,7 +45,7 @@ def declare_registers(sensing: Sensing, mechanism: Mechanism, b: Builder) -> Non
 
 
 def initial_registers(sensing: Sensing, mechanism: Mechanism, worlds: int) -> dict[str, Array]:
-    """Return the initial noise.NAME, bias.NAME, delay.NAME and episode.
+    """Create the initial noise.NAME, bias.NAME, delay.NAME and episode.
 
     Shape (size,) for all worlds, or (worlds, size).
 
@@ -68,13 +68,13 @@ def initial_registers(sensing: Sensing, mechanism: Mechanism, worlds: int) -> di
 
 
 def delay_parameters(sensing: Sensing) -> dict[str, Array]:
-    """Return the parameters delay.NAME (1,) of delayed sensors, the same in all worlds."""
+    """Create the parameters delay.NAME (1,) of delayed sensors, the same in all worlds."""
     late = {name: max_delay(sensor) for name, sensor in sensing.sensors}
     return {f"delay.{name}": np.full(1, float(steps)) for name, steps in late.items() if steps}
 
 
 def sensor_settings(sensing: Sensing, mechanism: Mechanism) -> SettingGroup:
-    """Return the setting `sensors`: {sensor: {"noise": ..., "bias": ..., "delay": ...}}."""
+    """Create the setting `sensors`: {sensor: {"noise": ..., "bias": ..., "delay": ...}}."""
     if not sensing.sensors:
         text = 'this simulation has no sensors; create it with, for example, sensors=["imu"].'
         return SettingGroup("sensors", (), lambda worlds, values, mask: {}, {"sensors": text})
@@ -96,7 +96,7 @@ def sensor_settings(sensing: Sensing, mechanism: Mechanism) -> SettingGroup:
 def _new_registers(
     sensing: Sensing, given: Any, mechanism: Mechanism, worlds: Backend
 ) -> dict[str, Array]:
-    """Return the registers with new values; raise TarsusError for unknown or invalid ones."""
+    """Update the registers; raise TarsusError for unknown or invalid values."""
     known = dict(sensing.sensors)
     if not isinstance(given, Mapping) or not all(isinstance(v, Mapping) for v in given.values()):
         raise InvalidValue(
@@ -119,7 +119,7 @@ def _new_registers(
 def _new_register(
     name: str, sensor: Sensor, field: str, given: Any, sizes: tuple[Backend, int]
 ) -> Array:
-    """Return a register's new values; `sizes` are the worlds and the number of channels."""
+    """Update a register; `sizes` are the worlds and the number of channels."""
     worlds, k = sizes
     numbers = getattr(worlds.arrays, "asnumpy", _identity)(given)
     declared(Sensor)[field].check(f"the sensor {name!r}", numbers)
@@ -163,7 +163,7 @@ def _has_register(sensor: Sensor, field: str) -> bool:
 
 
 def _register_shape(name: str, field: str, given: ArrayLike, k: int, worlds: int) -> Array:
-    """Return one value, one per world, or one per channel in the shape of a register."""
+    """Broadcast one value, one per world, or one per channel to the shape of a register."""
     value, size = np.asarray(given, float), 1 if field == "delay" else k
     by_channel = field != "delay" and value.shape in ((1, k), (worlds, k))
     if value.shape not in ((), (worlds,)) and not by_channel:
@@ -201,12 +201,12 @@ def begin_episode(worlds: Backend, mask: Any, seed: int | None) -> None:
 
 
 def _episode(seed: int) -> Array:
-    """Return the register of the first episode of a seed, shape (5,)."""
+    """Create the register of the first episode of a seed, shape (5,)."""
     return np.append(seed_words(seed), 0.0)
 
 
 def noisy_reading(name: str, sensor: Sensor, reading: Any, worlds: Backend) -> Any:
-    """Return a current reading (worlds, k) with noise and bias, on the device of the worlds."""
+    """Add noise and bias to a current reading (worlds, k), on the device of the worlds."""
     if sensor.exact or not any(worlds.any(f"{field}.{name}") for field in DISTURBANCES):
         return reading
     own = _disturbance(name, worlds)
@@ -215,7 +215,7 @@ def noisy_reading(name: str, sensor: Sensor, reading: Any, worlds: Backend) -> A
 
 
 def noisy_record(name: str, sensor: Sensor, records: Mapping[str, Any], worlds: Backend) -> Array:
-    """Return recorded readings (steps, worlds, k) with the current noise and bias."""
+    """Add the current noise and bias to recorded readings (steps, worlds, k)."""
     reading = records[f"sensed.{name}"]
     if sensor.exact:
         return reading
@@ -223,7 +223,7 @@ def noisy_record(name: str, sensor: Sensor, records: Mapping[str, Any], worlds: 
 
 
 def _disturbance(name: str, worlds: Backend) -> dict[str, Array]:
-    """Return noise and bias of a sensor, shape (worlds, k), or a zero if it has none."""
+    """Draw noise and bias of a sensor, shape (worlds, k), or a zero if it has none."""
     fields = {field: f"{field}.{name}" for field in DISTURBANCES}
     return {f: worlds.get(r) if worlds.any(r) else np.zeros(1) for f, r in fields.items()}
 
@@ -231,7 +231,7 @@ def _disturbance(name: str, worlds: Backend) -> dict[str, Array]:
 def add_noise(
     name: str, sensor: Sensor, reading: Array, own: Mapping[str, Any], when: Mapping[str, Any]
 ) -> Array:
-    """Return readings (..., worlds, k) with noise and bias.
+    """Add noise and bias to readings (..., worlds, k).
 
     Parameters
     ----------

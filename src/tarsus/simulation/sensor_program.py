@@ -50,27 +50,27 @@ NO_SENSORS = Sensing()
 
 
 def max_delay(sensor: Sensor) -> int:
-    """Return the longest delay of a sensor in any world, in steps."""
+    """Find the longest delay of a sensor in any world, in steps."""
     return int(np.max(sensor.delay))
 
 
 def initial_memory(
     sensor: Sensor, mechanism: Mechanism, reading: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Return the memory (worlds, m + delay k) of a sensor whose first reading is (worlds, k)."""
+    """Create the memory (worlds, m + delay k) of a sensor whose first reading is (worlds, k)."""
     own = sensor.initial_memory(mechanism)
     begun = np.broadcast_to(own, (len(reading), len(own)))
     return np.concatenate([begun, np.tile(reading, max_delay(sensor))], axis=1)
 
 
 def uncut_mechanism(scene: Scene) -> Mechanism:
-    """Return the robot before joints were cut."""
+    """Find the robot before joints were cut."""
     return scene.mechanism.uncut or scene.mechanism
 
 
 @dataclass(frozen=True, eq=False)
 class SensedStep:
-    """What sensors may read of a step.
+    """Quantities of a step that sensors may read.
 
     Attributes
     ----------
@@ -95,7 +95,7 @@ class SensedStep:
 
 
 def declare_memories(sensing: Sensing, scene: Scene, b: Builder) -> Values:
-    """Declare the registers `sensing.NAME` in which sensors remember."""
+    """Declare the registers `sensing.NAME`, the memories of sensors."""
     memories: Values = {}
     for name, sensor in sensing.sensors:
         k, m = (
@@ -115,7 +115,7 @@ def declare_memories(sensing: Sensing, scene: Scene, b: Builder) -> Values:
 def sense_step(
     sensing: Sensing, scene: Scene, stepper: Stepper, moment: SensedStep, kept: Values, b: Builder
 ) -> Values:
-    """Return what a step writes: readings `sensed.NAME` (k,) and memories `sensing.NAME`.
+    """Compute the outputs of a step: readings `sensed.NAME` (k,), memories `sensing.NAME`.
 
     Declares the parameter `delay.NAME` of delayed sensors.
 
@@ -160,7 +160,7 @@ def sense_step(
 
 
 def read_sensor(name: str, sensor: Sensor, seen: SensorInput, channels: int) -> tuple[SX, SX]:
-    """Return a sensor's reading and memory; raise InvalidValue if their sizes are wrong."""
+    """Compute a sensor's reading and memory; raise InvalidValue if their sizes are wrong."""
     answer = sensor.read(seen)
     for what, part, size in zip(
         ("reading", "memory"), answer, (channels, seen.memory.numel()), strict=True
@@ -199,7 +199,7 @@ def contact_free_readings(
     terrain: SimpleNamespace,
     b: Builder,
 ) -> Values:
-    """Return readings `sensed.NAME` (k,) and initial memories `sensing.NAME` of a free state."""
+    """Compute readings `sensed.NAME` (k,) and memories `sensing.NAME` of a free state."""
     kin, (heights, ranges) = _kinematics(scene, *at), _ground(scene, terrain, b)
     values: Values = {}
     for name, sensor in sensing.sensors:
@@ -212,7 +212,7 @@ def contact_free_readings(
 
 
 def _kinematics(scene: Scene, q: SX, u: SX) -> Kinematics:
-    """Return the kinematics of the robot before joints were cut."""
+    """Compute the kinematics of the robot before joints were cut."""
     if scene.mechanism.uncut is not None:
         q, u = coordinates.uncut_state(scene.mechanism, q, u)
     return kinematics(uncut_mechanism(scene), q, u)
@@ -221,7 +221,7 @@ def _kinematics(scene: Scene, q: SX, u: SX) -> Kinematics:
 def _ground(
     scene: Scene, p: SimpleNamespace, b: Builder
 ) -> tuple[Callable[[list[SX]], list[SX]], Callable[[SX, list[SX], float, float], SX]]:
-    """Return the functions `heights` and `ranges` of `SensorInput`."""
+    """Create the functions `heights` and `ranges` of `SensorInput`."""
     terrain = scene.terrain
 
     def ranges(origin: SX, ways: list[SX], reach: float, spacing: float) -> SX:
@@ -231,7 +231,7 @@ def _ground(
 
 
 def _loads(scene: Scene, looked: SX, moment: SensedStep) -> Callable[[str], list[Load]]:
-    """Return a function for the mean forces over the step on a body, by its name.
+    """Create a function for the mean forces over the step on a body, by its name.
 
     Parameters
     ----------
@@ -264,7 +264,7 @@ def _loads(scene: Scene, looked: SX, moment: SensedStep) -> Callable[[str], list
 
 
 def _impulse(scene: Scene, moment: SensedStep, candidate: int) -> SX:
-    """Return the impulse (3,) on a candidate: its own, or that of the slot that holds it."""
+    """Select the impulse (3,) on a candidate: its own, or that of the slot that holds it."""
     at, usual = scene.geometry.order.index(candidate), len(scene.geometry.primary)
     total = moment.impulses[at] if at < usual else SX.zeros(3)
     for slot in range(scene.slots):

@@ -29,7 +29,7 @@ SENSOR_PACKAGE = "tarsus.sensing"
 
 
 def name_sensors(given: Any, scene: Scene) -> Sensing:
-    """Return sensors by name.
+    """Name the sensors.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def name_sensors(given: Any, scene: Scene) -> Sensing:
 
 
 def _sensor(part: Any) -> Sensor:
-    """Return a sensor, created with its defaults if a name is given."""
+    """Create a sensor with its defaults if a name is given."""
     if isinstance(part, str):
         return registry.create(SENSOR_PACKAGE, "sensor", part, Sensor)
     if not isinstance(part, Sensor):
@@ -75,18 +75,18 @@ def _sensor(part: Any) -> Sensor:
 
 
 def _name_of(sensor: Sensor) -> str:
-    """Return the kind of a sensor, and its frame if it has one: imu, touch_LF_foot."""
+    """Name the kind of a sensor, and its frame if it has one: imu, touch_LF_foot."""
     return "_".join(filter(None, [registry.name_of(sensor), getattr(sensor, "frame", "")]))
 
 
 def _unused_name(name: str, taken: Mapping[str, Any]) -> str:
-    """Return a name, numbered if it is taken."""
+    """Append a number to a name if it is taken."""
     numbered = (name if number == 1 else f"{name}_{number}" for number in count(1))
     return next(one for one in numbered if one not in taken)
 
 
 def readings(plan: Plan, worlds: Backend) -> dict[str, Array]:
-    """Return the current reading of every sensor by name, (worlds, k), with noise and bias."""
+    """Read every sensor by name, (worlds, k), with noise and bias."""
     by_name = dict[str, Array]()
     for name, sensor in plan.sensing.sensors:
         reading = worlds.output(f"sensed.{name}")
@@ -123,7 +123,7 @@ def refresh_readings(plan: Plan, worlds: Backend, mask: Any = None, begun: bool 
 
 
 def log_variables(plan: Plan, worlds: Backend, records: Mapping[str, Array]) -> dict[str, Any]:
-    """Return the log variables `sensed_NAME` (time, world, channel) and their channel names."""
+    """Build the log variables `sensed_NAME` (time, world, channel) and their channel names."""
     variables: dict[str, Any] = {}
     for name, sensor in plan.sensing.sensors:
         channels = sensor.channels(uncut_mechanism(plan.scene))

@@ -29,7 +29,7 @@ WARNED_GROWTH, MAX_GROWTH = 1e-4, 1e-2  # per step
 
 
 def servo_warnings(plan: Plan, values: Mapping[str, Array], dt: float) -> list[WarningRecord]:
-    """Return a warning if the file's servos oscillate with slowly growing amplitude.
+    """Warn if the file's servos oscillate with slowly growing amplitude.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def servo_warnings(plan: Plan, values: Mapping[str, Array], dt: float) -> list[W
 
 
 def _spectral_radius(mechanism: Mechanism, M: Array, numbers: Array, dt: float) -> float:
-    """Return the spectral radius of a step with the servos alone, for `GAIN_NAMES` (3, n)."""
+    """Compute the spectral radius of a step with the servos alone, for `GAIN_NAMES` (3, n)."""
     nu, (kp, kv, gear) = mechanism.nu, numbers
     K, D = np.zeros(nu), np.zeros(nu)
     for k, actuator in enumerate(mechanism.file_actuators):

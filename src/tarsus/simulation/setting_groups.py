@@ -44,7 +44,7 @@ MASS_SCALE = Setting(
 
 
 def state_settings(mechanism: Mechanism) -> SettingGroup:
-    """Return the settings of coordinates and velocities."""
+    """Create the settings of coordinates and velocities."""
 
     def write(worlds: Backend, values: Mapping[str, Any], mask: Any) -> Mapping[str, Any]:
         given = {name: check_state(name, v, mechanism, worlds) for name, v in values.items()}
@@ -58,7 +58,7 @@ def state_settings(mechanism: Mechanism) -> SettingGroup:
 
 
 def check_state(name: str, given: Any, mechanism: Mechanism, worlds: Backend) -> Any:
-    """Return q or u, finite and with unit quaternions, for all worlds or one row per world.
+    """Check q or u, finite and with unit quaternions, for all worlds or one row per world.
 
     Where joints are cut, it may be that of the whole robot.
 
@@ -82,7 +82,7 @@ def check_state(name: str, given: Any, mechanism: Mechanism, worlds: Backend) ->
 
 
 def gait_settings(controller: object, robot: Robot) -> SettingGroup:
-    """Return the settings of a compiled controller: its commands."""
+    """Create the settings of a compiled controller: its commands."""
     if not isinstance(controller, Controller) or not controller.commands:
         text = "this controller takes no commands; choose a gait, such as controller='trot'."
         return SettingGroup("gait", (), _write_nothing, {"command": text})
@@ -125,7 +125,7 @@ def check_speed(speed: float, max_speed: float) -> None:
 
 
 def push_settings(bodies: Sequence[str], robot: Robot) -> SettingGroup:
-    """Return the settings of external forces and moments on the bodies that may be pushed."""
+    """Create the settings of external forces and moments on the bodies that may be pushed."""
     if not bodies:
         text = (
             "no body of this simulation can be pushed; create it with, for example,"
@@ -164,7 +164,7 @@ def push_settings(bodies: Sequence[str], robot: Robot) -> SettingGroup:
 
 
 def mass_settings(bodies: Sequence[str]) -> SettingGroup:
-    """Return the settings of the mass factors of bodies."""
+    """Create the settings of the mass factors of bodies."""
 
     def write(worlds: Backend, values: Mapping[str, Any], mask: Any) -> Mapping[str, Any]:
         scales = worlds.get("mass_scale").astype(float)
@@ -180,7 +180,7 @@ def mass_settings(bodies: Sequence[str]) -> SettingGroup:
 
 
 def law_settings(law: Law, compiled: Backend) -> SettingGroup:
-    """Return the settings of the law's parameters that have a register."""
+    """Create the settings of the law's parameters that have a register."""
     settings = tuple(
         Setting(
             name,
@@ -216,7 +216,7 @@ def law_settings(law: Law, compiled: Backend) -> SettingGroup:
 
 
 def terrain_settings(before: Terrain, compiled: Backend) -> SettingGroup:
-    """Return the setting of the terrain: one of the same kind with other numbers."""
+    """Create the setting of the terrain: one of the same kind with other numbers."""
     names = [f"terrain.{name}" for name in before.parameters()]
     registers = tuple(name for name in names if name in compiled)
 
@@ -228,7 +228,7 @@ def terrain_settings(before: Terrain, compiled: Backend) -> SettingGroup:
 
 
 def _terrain_registers(before: Terrain, given: Any, worlds: Backend) -> dict[str, Any]:
-    """Return the registers of a terrain that replaces the compiled one.
+    """Create the registers of a terrain that replaces the compiled one.
 
     Raises
     ------
@@ -252,7 +252,7 @@ def _terrain_registers(before: Terrain, given: Any, worlds: Backend) -> dict[str
 
 
 def _compiled_terms(terrain: Terrain) -> tuple[Any, ...]:
-    """Return everything in the compiled code of a terrain except for its registers."""
+    """Collect everything in the compiled code of a terrain except for its registers."""
     builder, point = Builder("ground"), SX.sym("point", 3)
     p = terrain.symbols(builder)
     distance, frame = terrain.surface(point, p)
@@ -298,7 +298,7 @@ def check_world_count(law: Law | None, terrain: Terrain, worlds: int) -> None:
 
 
 def _terrain_fields(terrain: Terrain) -> list[tuple[str, NDArray[np.float64]]]:
-    """Return the numeric fields of a terrain, and of a terrain inside it, as OWNER.FIELD."""
+    """Collect the numeric fields of a terrain, and of a terrain inside it, as OWNER.FIELD."""
     numbers: list[tuple[str, NDArray[np.float64]]] = []
     for name, value in vars(terrain).items():
         if isinstance(value, Terrain):

@@ -68,7 +68,7 @@ class Setting:
     outside: str = ""
 
     def read(self, given: Any, worlds: Backend, of: str = "") -> Any:
-        """Check a value for all worlds, or one per world, and return it on their device.
+        """Check a value for all worlds, or one per world; move it to their device.
 
         Parameters
         ----------
@@ -127,7 +127,7 @@ class SettingGroup:
 
 
 class Settings:
-    """All settings of a simulation, group by group; of several with one name the first counts.
+    """All settings of a simulation, by group; if several share a name, the first counts.
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ class Settings:
         return [s for owner in self.owners for s in owner.settings if s.registers]
 
     def registers(self, worlds: Backend, values: Mapping[str, Any], mask: Any) -> dict[str, Any]:
-        """Return the registers that values write, after checking all of them.
+        """Compute the registers that values write, after checking all of them.
 
         Parameters
         ----------
@@ -178,7 +178,7 @@ class Settings:
         return registers
 
     def _refusal(self, name: str) -> TarsusError:
-        """Return an error for a name that cannot be set here."""
+        """Create an error for a name that cannot be set here."""
         for owner in self.owners:
             if name in owner.lacking:
                 return IncompatibleOptions(owner.lacking[name], name)
@@ -214,7 +214,7 @@ class Settings:
 
 
 def values_by_name(kind: str, given: Any, names: Sequence[str]) -> Mapping[str, Any]:
-    """Return values by name; a single value is repeated for all names.
+    """Assign values to names; a single value is repeated for all names.
 
     Parameters
     ----------

@@ -46,7 +46,7 @@ MAX_TOLERANCE_SHARE = 1e-3  # largest absolute tolerance over the weight's impul
 def choice_warnings(
     plan: Plan, values: Mapping[str, NDArray[np.float64]], dt: float, self_collision: bool
 ) -> list[WarningRecord]:
-    """Return the warnings that hold for the whole simulation.
+    """Collect the warnings that apply to the whole simulation.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def choice_warnings(
 def state_warnings(
     plan: Plan, q: NDArray[np.float64], dt: float, what: str = "the simulation"
 ) -> list[WarningRecord]:
-    """Return the warnings about a start state.
+    """Collect the warnings about a start state.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ class StartWarnings:
     def __init__(
         self, plan: Plan, q: NDArray[np.float64], dt: float, placing: Sequence[WarningRecord]
     ):
-        """Start with coordinates q and the warnings about how the robot was placed there."""
+        """Start with coordinates q and the warnings about the placement of the robot."""
         self._of_start = [*placing, *state_warnings(plan, q, dt)]
         self.current: list[WarningRecord] = self._of_start
         self.outdated = False
@@ -135,7 +135,7 @@ class StartWarnings:
 
 
 def face_warnings(plan: Plan) -> list[WarningRecord]:
-    """Return a warning if flat faces may pass through narrower tops of the ground."""
+    """Warn if flat faces may pass through narrower tops of the ground."""
     scene = plan.scene
     terrain, names = scene.terrain, {candidate.name for candidate in scene.candidates}
     ground = terrain.ground if isinstance(terrain, World) else terrain
@@ -160,7 +160,7 @@ def face_warnings(plan: Plan) -> list[WarningRecord]:
 
 
 def ground_warnings(scene: Scene) -> list[WarningRecord]:
-    """Return warnings about properties of the terrain that the law ignores."""
+    """Warn about properties of the terrain that the law ignores."""
     friction, stiffness = scene.terrain.material(
         SX.sym("point", 3), scene.terrain.symbols(Builder("ground"))
     )
@@ -175,7 +175,7 @@ def ground_warnings(scene: Scene) -> list[WarningRecord]:
 
 
 def immovable_contact_warnings(plan: Plan, q: NDArray[np.float64]) -> list[WarningRecord]:
-    """Return a warning about contacts that cannot move along the normal of level ground."""
+    """Warn about contacts that cannot move along the normal of level ground."""
     scene = plan.scene
     if isinstance(scene.law, ForceLaw):
         return []
@@ -194,7 +194,7 @@ def immovable_contact_warnings(plan: Plan, q: NDArray[np.float64]) -> list[Warni
 
 
 def depth_warnings(plan: Plan, q: NDArray[np.float64], what: str) -> list[WarningRecord]:
-    """Return a warning about contacts that start below the ground and can move out of it."""
+    """Warn about contacts that start below the ground and can move out of it."""
     scene = plan.scene
     below = {name: one for name, one in ground_depths(scene, q).items() if one[0] > WARNED_DEPTH}
     deep_scene = replace(scene, candidates=tuple(c for c in scene.candidates if c.name in below))
@@ -217,7 +217,7 @@ def depth_warnings(plan: Plan, q: NDArray[np.float64], what: str) -> list[Warnin
 def height_warnings(
     scene: Scene, q: NDArray[np.float64], placed: NDArray[np.float64]
 ) -> list[WarningRecord]:
-    """Return a warning if a requested keyframe q (nq,) is not on the ground.
+    """Warn if a requested keyframe q (nq,) is not on the ground.
 
     Only where the file may describe the ground, on which the robot is then placed.
     """
@@ -236,7 +236,7 @@ def height_warnings(
 
 
 def limit_excess_warnings(plan: Plan, q: NDArray[np.float64]) -> list[WarningRecord]:
-    """Return a warning about joints that start beyond their limits."""
+    """Warn about joints that start beyond their limits."""
     scene, mechanism = plan.scene, plan.scene.mechanism
     if not scene.limits:
         return []
@@ -270,7 +270,7 @@ def limit_excess_warnings(plan: Plan, q: NDArray[np.float64]) -> list[WarningRec
 
 
 def ignored_limit_warnings(plan: Plan) -> list[WarningRecord]:
-    """Return a warning about limits of loop joints that are ignored."""
+    """Warn about limits of loop joints that are ignored."""
     limited = {row.loop for row in lockable_loop_joints(plan.scene)}
     ignored = [
         loop.joint.name
@@ -287,7 +287,7 @@ def ignored_limit_warnings(plan: Plan) -> list[WarningRecord]:
 
 
 def soft_joint_warnings(plan: Plan) -> list[WarningRecord]:
-    """Return warnings about joint laws that a stepper without impulses approximates."""
+    """Warn about joint laws that a stepper without impulses approximates."""
     scene, records = plan.scene, list[WarningRecord]()
     if plan.stepper.takes_impulses:
         return records
@@ -311,7 +311,7 @@ def soft_joint_warnings(plan: Plan) -> list[WarningRecord]:
 def solver_tolerances(
     chosen: Law, mechanism: Mechanism, dt: float, bits: int, records: list[WarningRecord]
 ) -> dict[str, NDArray[np.float64]]:
-    """Return the law's tolerances that differ from its parameters, by register.
+    """Collect the law's tolerances that differ from its parameters, by register.
 
     float32 cannot resolve tolerances below 1e-4. In float64 a default absolute tolerance is lowered
     for light robots. One that the user set stays, with a warning if it exceeds
@@ -367,7 +367,7 @@ def _tolerances_for_float32(
 
 
 def overlap_warnings(plan: Plan, q: NDArray[np.float64], what: str) -> list[WarningRecord]:
-    """Return a warning about shapes that overlap at the start."""
+    """Warn about shapes that overlap at the start."""
     overlaps = overlapping_pairs(plan.scene.mechanism, q) if plan.scene.pairs else ()
     if not overlaps:
         return []
@@ -379,7 +379,7 @@ def overlap_warnings(plan: Plan, q: NDArray[np.float64], what: str) -> list[Warn
 
 
 def self_collision_warnings(plan: Plan, self_collision: bool) -> list[WarningRecord]:
-    """Return warnings about approximated shapes, and if requested, about self-collision.
+    """Warn about approximated shapes and, if requested, about self-collision.
 
     Raises
     ------
@@ -417,7 +417,7 @@ def _ignored_pair_warnings(left_out: Sequence[Pair]) -> list[WarningRecord]:
 
 
 def approximation_warnings(kept: Sequence[Pair]) -> list[WarningRecord]:
-    """Return a warning about shapes that collide as a capsule or box, with the largest error."""
+    """Warn about shapes that collide as a capsule or box, with the largest error."""
     off = {s.name: s.off for pair in kept for s in (pair.first, pair.second) if s.off}
     if not off:
         return []
@@ -428,7 +428,7 @@ def approximation_warnings(kept: Sequence[Pair]) -> list[WarningRecord]:
 
 
 def _mesh_only_warnings(robot: Mechanism) -> list[WarningRecord]:
-    """Return a warning about bodies whose shapes touch the ground but no other body."""
+    """Warn about bodies whose shapes touch the ground but no other body."""
     meeting = {solid.body for solid in robot.solids}
     bodies = dict.fromkeys(c.body for c in robot.candidates if c.body not in meeting)
     if not bodies:

@@ -186,7 +186,7 @@ class Simulation:
         self._action: Array | None = self._worlds.view(ACTION) if in_place else None
 
     def _start(self, scales: Mapping[str, ArrayLike], bits: int) -> dict[str, Array]:
-        """Return the initial registers, and append the warnings that follow from them."""
+        """Create the initial registers, and append the warnings that follow from them."""
         values = initial_registers(self.plan, self.dt)
         unit_quaternions.check_norms(self.robot, values["q"])
         placing, given = list[WarningRecord](), values["q"]
@@ -273,7 +273,7 @@ class Simulation:
         return values[0] if self.worlds == 1 else values
 
     def sense(self) -> dict[str, Array]:
-        """Return the current reading of every sensor.
+        """Read every sensor.
 
         Readings come from the last step. Before the first step, and after `reset` or `set(q=...)`,
         they come from the state alone, without contact forces.
@@ -294,7 +294,7 @@ class Simulation:
         return {name: dict(s.channels(robot)) for name, s in self.plan.sensing.sensors}
 
     def derivatives(self, *parameters: str, action: ArrayLike | None = None) -> Derivatives:
-        """Return the Jacobians of the next step from the current state.
+        """Compute the Jacobians of the next step from the current state.
 
         The simulation does not advance. The Jacobians are exact to round-off for up to twelve
         contacts that are solved at once; beyond that, sweeps leave the error at which they stop.
@@ -388,7 +388,7 @@ class Simulation:
             sensors.refresh_readings(self.plan, self._worlds, mask, begun=state)
 
     def reset(self, where: ArrayLike | None = None, seed: int | None = None) -> None:
-        """Return all worlds, or those of a mask, to the initial state.
+        """Reset all worlds, or those of a mask, to the initial state.
 
         Commands and parameters stay as they are.
 
@@ -451,7 +451,7 @@ class Simulation:
         inputs.write_action(torques, "controller", self._action, self._worlds)
 
     def _between(self, push: PushFunction | None) -> Interventions:
-        """Return the actions between the steps of a run: pushes, and the Python controller."""
+        """Create the actions between the steps of a run: pushes, and the Python controller."""
         if push is None:
             return Interventions(
                 self._control_interval, self._feed_back if self._control_interval else None
@@ -536,7 +536,7 @@ class Simulation:
         return SnapshotFormat.of(self.plan, self.dt, self._worlds)
 
     def state(self) -> Array:
-        """Return a snapshot of the whole state, for `restore`.
+        """Copy the whole state as a snapshot for `restore`.
 
         Columns: a header that identifies the kind of simulation, the registers of kind state and
         report (docs/snapshots.md), then the current torques if they come from outside. A snapshot
@@ -550,7 +550,7 @@ class Simulation:
         return self._snapshot_format.read(self._worlds)
 
     def restore(self, state: ArrayLike, where: ArrayLike | None = None) -> None:
-        """Restore a snapshot; the simulation continues with the same bits.
+        """Restore a snapshot; the simulation continues bit for bit.
 
         The snapshot may come from another simulation that was created the same way, even if its
         parameters differ. The warnings of the next run describe its new start.
@@ -591,7 +591,7 @@ class Simulation:
         return made
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the content of a pickle.
+        """Collect the content of a pickle.
 
         Raises
         ------
@@ -611,7 +611,7 @@ class Simulation:
 
     @property
     def backend(self) -> Backend:
-        """The registers of the worlds where they live; on a GPU `view("q")` is the state itself."""
+        """Registers of the worlds on their device; on a GPU `view("q")` is the state itself."""
         return self._worlds
 
     @property
@@ -625,5 +625,5 @@ class Simulation:
         return self._worlds.target
 
     def bytes_per_world(self) -> float:
-        """Return the memory that a world takes between steps, in bytes."""
+        """Compute the memory that a world takes between steps, in bytes."""
         return self._worlds.bytes_per_world()

@@ -45,7 +45,7 @@ class HeaderEntry:
     plain: bool = False
 
     def there(self, number: float) -> str:
-        """Return what another number means."""
+        """Describe the meaning of another number."""
         return str(bool(number)) if self.here in ("True", "False") else f"{number:g}"
 
 
@@ -66,7 +66,7 @@ class SnapshotFormat:
 
     @classmethod
     def of(cls, plan: Plan, dt: float, worlds: Backend) -> SnapshotFormat:
-        """Return the snapshot format of a plan at a time step dt, in s."""
+        """Create the snapshot format of a plan at a time step dt, in s."""
         program = worlds.program
         saved = (*program.of_kind("state"), *program.of_kind("report"))
         registers = {register.name: register.size for register in saved}
@@ -103,7 +103,7 @@ class SnapshotFormat:
             start += size
 
     def _checked_rows(self, worlds: Backend, state: ArrayLike, chosen: int) -> Any:
-        """Return the snapshot as (worlds, n) or (chosen, n), on the device of the worlds.
+        """Check a snapshot; return it as (worlds, n) or (chosen, n), on the worlds' device.
 
         Raises
         ------
@@ -133,7 +133,7 @@ class SnapshotFormat:
 
 
 def _header(plan: Plan, dt: float, registers: Mapping[str, int]) -> dict[str, HeaderEntry]:
-    """Return the header of a simulation's snapshots, in order.
+    """Create the header of a simulation's snapshots, in order.
 
     It does not depend on what `Simulation.set` changes, nor on the robot's numbers, the terrain
     and the gains of a gait.
@@ -167,7 +167,7 @@ def _header(plan: Plan, dt: float, registers: Mapping[str, int]) -> dict[str, He
 
 
 def _hashed(identity: object, here: str) -> HeaderEntry:
-    """Return an entry with a hash of 48 bits."""
+    """Create an entry with a hash of 48 bits."""
     digest = hashlib.sha256(repr(identity).encode()).digest()
     return HeaderEntry(float(int.from_bytes(digest[:6], "big")), here)
 
@@ -178,13 +178,13 @@ def _plain(value: float | bool) -> HeaderEntry:
 
 
 def _with(part: Any, chosen: Mapping[str, Any]) -> str:
-    """Return a part's name with its options."""
+    """Format a part's name with its options."""
     options = ", ".join(f"{name}={value}" for name, value in chosen.items())
     return f"{name_of(part)}({options})" if options else name_of(part)
 
 
 def _reading(sensor: Sensor, first: str) -> dict[str, Any]:
-    """Return the parameters that determine what a sensor reads, with `first` for an empty frame."""
+    """Collect the parameters that determine a sensor's reading; `first`: for an empty frame."""
     disturbance = ("noise", "bias", "seed")
     fields = {k: v for k, v in field_values(sensor).items() if k not in disturbance}
     return fields | ({"frame": fields["frame"] or first} if "frame" in fields else {})

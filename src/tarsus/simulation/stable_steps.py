@@ -27,7 +27,7 @@ CACHE_SIZE = 16  # scenes
 
 
 def stability_warnings(plan: Plan, q: NDArray[np.float64], dt: float) -> list[WarningRecord]:
-    """Return warnings if dt exceeds the law's stable limit for the lightest contact.
+    """Warn if dt exceeds the law's stable limit for the lightest contact.
 
     The contact is assumed to carry the full weight.
     """
@@ -47,7 +47,7 @@ def stability_warnings(plan: Plan, q: NDArray[np.float64], dt: float) -> list[Wa
 
 
 def falling_warnings(plan: Plan, dt: float) -> list[WarningRecord]:
-    """Return a warning if dt is too long for a fall and the law's subcycling is not used."""
+    """Warn if dt is too long for a fall and the law's subcycling is not used."""
     scene, inner = plan.scene, dt / plan.stepper.inner_steps
     if not scene.law.subcycles or plan.stepper.subcycles or not scene.candidates:
         return []
@@ -66,7 +66,7 @@ def falling_warnings(plan: Plan, dt: float) -> list[WarningRecord]:
 
 @lru_cache(maxsize=CACHE_SIZE)
 def min_landing_mass(scene: Scene) -> tuple[float, str]:
-    """Return the smallest mass, in kg, on which the contacts of one body act, and the body's name.
+    """Find the body with the smallest landing mass; return that mass, in kg, and its name.
 
     The minimum is over all directions and a sample of postures.
     """
@@ -83,7 +83,7 @@ def min_landing_mass(scene: Scene) -> tuple[float, str]:
 
 
 def touching_warnings(plan: Plan, q: NDArray[np.float64], dt: float) -> list[WarningRecord]:
-    """Return a warning if dt exceeds the stable limit of the contacts that touch at q."""
+    """Warn if dt exceeds the stable limit of the contacts that touch at q."""
     if is_subcycled(plan):
         return []
     inner, touching = dt / plan.stepper.inner_steps, touching_contacts(plan.scene, _first(q))
@@ -100,7 +100,7 @@ def is_subcycled(plan: Plan) -> bool:
 def stacked_warning(
     law: Law, touching: TouchingContacts, dt: float, better: float
 ) -> WarningRecord:
-    """Return the warning that dt, in s, is too long for contacts that touch simultaneously."""
+    """Create the warning that dt, in s, is too long for contacts that touch simultaneously."""
     first, second = touching.where
     where = f"{first} and {second} touch" if second else f"{first} stands on the ground"
     softer = "a softer law"
@@ -116,7 +116,7 @@ def stacked_warning(
 
 
 def recommended_step(plan: Plan, q: NDArray[np.float64]) -> float:
-    """Return half the smallest stable dt in s, rounded to one digit.
+    """Compute half the smallest stable dt in s, rounded to one digit.
 
     Infinite if there is no limit.
     """
@@ -136,7 +136,7 @@ def _first(q: NDArray[np.float64]) -> NDArray[np.float64]:
 def _limits(
     plan: Plan, q: NDArray[np.float64]
 ) -> tuple[dict[str, float], tuple[float, float], float]:
-    """Return the law's stable limits in s by cause, effective masses in kg, and the weight in N.
+    """Compute the law's stable limits in s by cause, effective masses in kg, and weight in N.
 
     They are those of the robot's own contacts; objects, and a world without joints, are covered by
     `touching_contacts`.

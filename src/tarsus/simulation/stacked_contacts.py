@@ -69,12 +69,12 @@ class TouchingContacts:
     _d: Array
 
     def softer(self, dt: float) -> float:
-        """Return the factor by which a linear law is too stiff for dt, in s."""
+        """Compute the factor by which a linear law is too stiff for dt, in s."""
         return _growth(self._G, self._c, self._d, dt)[0]
 
 
 def touching_contacts(scene: Scene, q: Array) -> TouchingContacts | None:
-    """Return the contacts that touch at coordinates q (nq,).
+    """Find the contacts that touch at coordinates q (nq,).
 
     Only for a world of several bodies, or of free bodies. None if nothing touches, or the law has
     no limit that depends on masses.
@@ -133,7 +133,7 @@ def _touching_contacts(scene: Scene, q: bytes) -> TouchingContacts | None:
 
 
 def _find_touching(scene: Scene, q: Array) -> tuple[list[Candidate | Pair], Array, Array]:
-    """Return what touches at coordinates (nq,), its Jacobian rows (3n, nu) and its factors (n,).
+    """Find the touching contacts at q (nq,), Jacobian rows (3n, nu) and factors (n,).
 
     The factors scale the law's stiffness and damping.
     """
@@ -165,7 +165,7 @@ def _find_touching(scene: Scene, q: Array) -> tuple[list[Candidate | Pair], Arra
 
 
 def _loads(mechanism: Mechanism, normals: Array, weight: Array) -> Array:
-    """Return the load on each contact at rest, shape (n,), in N.
+    """Compute the load on each contact at rest, shape (n,), in N.
 
     Parameters
     ----------
@@ -193,7 +193,7 @@ def _loads(mechanism: Mechanism, normals: Array, weight: Array) -> Array:
 
 
 def _stiffness_and_damping(law: Law, load: float) -> tuple[Array, Array, frozenset[str]]:
-    """Return stiffness (3,) in N/m and damping (3,) in N s/m of a contact, from the law's limits.
+    """Compute stiffness (3,), N/m, and damping (3,), N s/m, of a contact from the law's limits.
 
     They are along the normal and the tangents, for a contact that carries `load`, in N. The third
     value names the limits. A limit L at a mass m is that of a spring and damper, c L^2 + 2 d L = 4
@@ -216,7 +216,7 @@ def _stiffness_and_damping(law: Law, load: float) -> tuple[Array, Array, frozens
 
 
 def _growth(G: Array, c: Array, d: Array, dt: float) -> tuple[float, Array]:
-    """Return the largest eigenvalue of G (C dt^2 / 4 + D dt / 2), and its eigenvector (3n,)."""
+    """Compute the largest eigenvalue of G (C dt^2 / 4 + D dt / 2), and its eigenvector (3n,)."""
     root = np.sqrt(c * dt**2 / 4 + d * dt / 2)
     values, vectors = np.linalg.eigh(root[:, None] * G * root)
     return float(values[-1]), vectors[:, -1]

@@ -83,13 +83,13 @@ class Plan:
 
 
 def shared_plan(plan: Plan) -> Plan:
-    """Return an earlier plan with the same fingerprint, or this one; nothing is traced twice."""
+    """Return an earlier plan with the same fingerprint, if any, so that it is traced only once."""
     return fingerprint.reuse(_PLANS, plan, CACHE_SIZE)
 
 
 @lru_cache(maxsize=CACHE_SIZE)
 def step_program(plan: Plan) -> Program:
-    """Return the program of one step, from the cache if it was traced before."""
+    """Load the program of one step from the cache, or trace and cache it."""
     return cached_program(plan, trace_step)
 
 
@@ -161,7 +161,7 @@ def trace_step(plan: Plan) -> Program:
 def actuate(
     plan: Plan, wanted: SX, at: tuple[SX, SX, SX], b: Builder
 ) -> tuple[SX, ActuatorForce | None, Values]:
-    """Return the torques (actuators,) during the step, actuators that act within it, and registers.
+    """Compute torques (actuators,) in the step, actuators that act within it, and registers.
 
     Parameters
     ----------
@@ -192,7 +192,7 @@ def actuate(
 
 
 def limit_torques(mechanism: Mechanism, torque: SX) -> SX:
-    """Return torques (actuators,) clipped to the actuators' limits."""
+    """Clip torques (actuators,) to the actuators' limits."""
     cut = []
     for actuator, wanted in zip(mechanism.actuators, entries(torque), strict=True):
         wanted = ca.fmin(wanted, actuator.upper) if np.isfinite(actuator.upper) else wanted
@@ -201,7 +201,7 @@ def limit_torques(mechanism: Mechanism, torque: SX) -> SX:
 
 
 def actuator_force(mechanism: Mechanism, tau: SX) -> SX:
-    """Return the generalized force (nu,) of actuator torques."""
+    """Compute the generalized force (nu,) of actuator torques."""
     force, starts = (
         [SX(0)] * mechanism.nu,
         dict(zip(mechanism.joint_names, mechanism.u_slices, strict=True)),
@@ -213,7 +213,7 @@ def actuator_force(mechanism: Mechanism, tau: SX) -> SX:
 
 
 def loop_joint_force(mechanism: Mechanism, tau: SX) -> SX:
-    """Return the forces or moments (loops,) of actuator torques on joints outside the tree."""
+    """Compute the forces or moments (loops,) of actuator torques on joints outside the tree."""
     force = {loop.joint.name: SX(0) for loop in mechanism.loops}
     for actuator, torque in zip(mechanism.actuators, entries(tau), strict=True):
         if actuator.joint in force:
@@ -222,7 +222,7 @@ def loop_joint_force(mechanism: Mechanism, tau: SX) -> SX:
 
 
 def push_force(plan: Plan, q: SX, b: Builder) -> SX:
-    """Return the generalized force (nu,) of the external forces and moments on the pushed bodies.
+    """Compute the generalized force (nu,) of the external forces and moments on the pushed bodies.
 
     They act at the origins of the bodies, in world axes.
     """
@@ -248,7 +248,7 @@ def push_force(plan: Plan, q: SX, b: Builder) -> SX:
 def varied_scene(
     plan: Plan, made: Callable[[Mechanism], list[LinearInertia]], b: Builder
 ) -> tuple[Scene, list[LinearInertia]]:
-    """Return the scene and its inertias, with symbols for what differs by world.
+    """Insert symbols into the scene and its inertias for what differs by world.
 
     Parameters
     ----------
@@ -270,7 +270,7 @@ def varied_scene(
 
 
 def scale_inertias(plan: Plan, inertias: list[LinearInertia], b: Builder) -> list[LinearInertia]:
-    """Return inertias with a symbolic factor for bodies whose mass differs by world."""
+    """Scale inertias by a symbolic factor for bodies whose mass differs by world."""
     mechanism = plan.scene.mechanism
     if not plan.scaled_bodies:
         return inertias
@@ -283,7 +283,7 @@ def scale_inertias(plan: Plan, inertias: list[LinearInertia], b: Builder) -> lis
 
 
 def initial_values(plan: Plan) -> dict[str, NDArray[np.float64]]:
-    """Return the registers at time zero, except dt and action; q is that of the whole robot."""
+    """Create the registers at time zero, except dt and action; q is that of the whole robot."""
     scene, mechanism = plan.scene, plan.scene.mechanism
     whole = mechanism.uncut or mechanism
     if plan.controller is not None:

@@ -19,7 +19,7 @@ MAX_DT = 0.1  # s; a robot falls by its height in three such steps
 
 
 def step_count(seconds: float, dt: float) -> int:
-    """Return the number of steps of dt closest to a duration, at least one.
+    """Count the steps of dt closest to a duration, at least one.
 
     Warns if they take a noticeably different time.
 
@@ -45,7 +45,7 @@ def step_count(seconds: float, dt: float) -> int:
 
 
 def file_timestep_warnings(dt: float, robot: Mechanism) -> list[WarningRecord]:
-    """Return a warning if dt is the default and the robot's file asks for a different one."""
+    """Warn if dt is the default and the robot's file requests a different one."""
     file_dt = robot.timestep
     if file_dt is None or dt != DEFAULT_DT or file_dt == DEFAULT_DT:
         return []
@@ -57,7 +57,7 @@ def file_timestep_warnings(dt: float, robot: Mechanism) -> list[WarningRecord]:
 
 
 def check_time_step(dt: float) -> float:
-    """Return a time step in s; raise InvalidValue unless it is positive and short enough."""
+    """Check a time step in s; raise InvalidValue unless it is positive and short enough."""
     if check_positive("dt", dt, "seconds") > MAX_DT:
         meant = f"; did you mean {dt / 1000:g}?" if dt / 1000 <= MAX_DT else "."
         raise InvalidValue(f"dt must be at most {MAX_DT:g} s, not {dt:g} s{meant}", "dt")

@@ -26,7 +26,7 @@ def check_norms(mechanism: Mechanism, q: Any) -> None:
 
 
 def normalize(mechanism: Mechanism, q: Any) -> Any:
-    """Return q (..., nq) with unit quaternions; those of unit length keep their bits."""
+    """Normalize the quaternions in q (..., nq); those of unit length are unchanged."""
     q = q.copy()
     for at, _ in _quaternion_slices(mechanism):
         lengths = (q[..., at] ** 2).sum(-1, keepdims=True) ** 0.5
@@ -36,7 +36,7 @@ def normalize(mechanism: Mechanism, q: Any) -> Any:
 
 
 def _quaternion_slices(mechanism: Mechanism) -> list[tuple[slice, str]]:
-    """Return the slice of each quaternion in q, and the name of its joint."""
+    """Find the slice of each quaternion in q, and the name of its joint."""
     return [
         (slice(at.stop - 4, at.stop), body.joint.name)
         for body, at in zip(mechanism.bodies, mechanism.q_slices, strict=True)

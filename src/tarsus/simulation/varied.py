@@ -79,7 +79,7 @@ class Varied:
         return [name for name in KINDS if getattr(self, name)]
 
     def bodies(self, mechanism: Mechanism) -> list[int]:
-        """Return the indices of bodies whose inertia is varied."""
+        """Find the indices of bodies whose inertia is varied."""
         chosen = {*self.mass, *self.com, *self.inertia}
         return [i for i, body in enumerate(mechanism.bodies) if body.name in chosen]
 
@@ -90,7 +90,7 @@ NOTHING_VARIED = Varied()
 def parse_varied(
     given: str | Sequence[str] | Mapping[str, Any], mechanism: Mechanism, own: bool
 ) -> Varied:
-    """Return the values that a simulation varies by world.
+    """Parse the values that a simulation varies by world.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ def _all_of_kinds(given: str | Sequence[str]) -> dict[str, Any]:
 
 
 def _name_list(what: str, given: Any, subject: str) -> list[str]:
-    """Return one name or several as a list; raise InvalidValue for anything else."""
+    """Convert one name or several to a list; raise InvalidValue for anything else."""
     if isinstance(given, str):
         return [given]
     if not isinstance(given, Iterable):
@@ -149,7 +149,7 @@ def _check_max_delay(given: Any) -> int:
 
 
 def _select_names(kind: str, given: Any, mechanism: Mechanism) -> tuple[str, ...]:
-    """Return the given names in the robot's order."""
+    """Sort the given names in the robot's order."""
     owner = KINDS[kind][0]
     known = (
         _joints_with_dry_friction(mechanism)
@@ -178,7 +178,7 @@ def _names_with(owner: str, mechanism: Mechanism) -> list[str]:
 
 
 def _joints_with_dry_friction(mechanism: Mechanism) -> list[str]:
-    """Return joints with dry friction; no friction is solved for the others."""
+    """Find the joints with dry friction; no friction is solved for the others."""
     return [b.joint.name for b in mechanism.bodies if b.joint.rubs]
 
 
@@ -186,7 +186,7 @@ def _joints_with_dry_friction(mechanism: Mechanism) -> list[str]:
 
 
 def with_joint_parameters(varied: Varied, mechanism: Mechanism, b: Builder) -> Mechanism:
-    """Return the mechanism with symbols for joint parameters that are varied."""
+    """Insert symbols for varied joint parameters into the mechanism."""
     own: dict[str, dict[str, SX]] = {}
     for kind in JOINT_KINDS:
         if names := getattr(varied, kind):
@@ -206,7 +206,7 @@ def with_joint_parameters(varied: Varied, mechanism: Mechanism, b: Builder) -> M
 def with_inertias(
     varied: Varied, mechanism: Mechanism, inertias: list[LinearInertia], b: Builder
 ) -> list[LinearInertia]:
-    """Return the inertias with symbolic changes where they are varied."""
+    """Add symbolic changes to inertias that are varied."""
     bodies, result = varied.bodies(mechanism), list(inertias)
     if not bodies:
         return result
@@ -222,7 +222,7 @@ def with_inertias(
 
 
 def with_gains(varied: Varied, controller: Controller, b: Builder) -> tuple[Controller, SX]:
-    """Return the controller with symbols for gains that are varied, and these symbols."""
+    """Insert symbols for varied gains into the controller; return it and the symbols."""
     same: Any = controller
     symbols = [SX(0, 1)]
     for name in GAIN_KINDS:
@@ -234,7 +234,7 @@ def with_gains(varied: Varied, controller: Controller, b: Builder) -> tuple[Cont
 
 
 def scale_by_strength(varied: Varied, mechanism: Mechanism, torque: SX, b: Builder) -> SX:
-    """Return torques (n,) times the strengths of their motors."""
+    """Multiply torques (n,) by the strengths of their motors."""
     if not varied.strength:
         return torque
     factor, symbols = [SX(1)] * torque.numel(), b.parameter("varied.strength", len(varied.strength))
@@ -248,7 +248,7 @@ def scale_by_strength(varied: Varied, mechanism: Mechanism, torque: SX, b: Build
 
 
 def initial_registers(varied: Varied, mechanism: Mechanism, controller: Any) -> dict[str, Array]:
-    """Return the registers of the original robot.
+    """Create the registers of the original robot.
 
     Raises
     ------
@@ -282,7 +282,7 @@ def initial_registers(varied: Varied, mechanism: Mechanism, controller: Any) -> 
 
 
 def varied_settings(varied: Varied, mechanism: Mechanism) -> SettingGroup:
-    """Return the settings of what is varied (`tarsus.simulation.settings`).
+    """Create the settings of varied quantities (`tarsus.simulation.settings`).
 
     Each takes one value, one per world, or {name: one, or one per world}. The value of a com has
     shape (3,), that of an inertia about the com (3, 3).
@@ -315,7 +315,7 @@ def varied_settings(varied: Varied, mechanism: Mechanism) -> SettingGroup:
 
 
 def _columns(varied: Varied, setting: Setting, given: Any, worlds: Backend) -> Array:
-    """Return a register (worlds, n) with new values in some columns."""
+    """Set some columns of a register (worlds, n) to new values."""
     values, names = (
         worlds.get(f"varied.{setting.name}").astype(float),
         getattr(varied, setting.name),
@@ -335,7 +335,7 @@ def _by_name(kind: str, given: Any, names: tuple[str, ...]) -> Mapping[str, Any]
 def _inertia_register(
     varied: Varied, given: Mapping[str, Any], mechanism: Mechanism, worlds: Backend
 ) -> Array:
-    """Return the register of inertia changes with new masses, then coms, then inertia tensors."""
+    """Compute the register of inertia changes: new masses, then coms, then inertia tensors."""
     changes = worlds.get("varied.inertia").astype(float)
     bodies = varied.bodies(mechanism)
     for kind in INERTIAL_KINDS:
@@ -357,7 +357,7 @@ def _inertia_register(
 
 
 def _change_inertia(own: Inertia, kind: str, value: Any, name: str) -> Inertia:
-    """Return an inertia with a new mass, center of mass or inertia tensor.
+    """Set mass, center of mass or inertia tensor of an inertia.
 
     A new mass scales the inertia tensor.
     """
@@ -384,14 +384,14 @@ def _change_inertia(own: Inertia, kind: str, value: Any, name: str) -> Inertia:
 
 
 def _linear_parameters(own: Inertia) -> Array:
-    """Return the ten linear parameters of an inertia about the body's origin."""
+    """Compute the ten linear parameters of an inertia about the body's origin."""
     m, c = own.mass, own.com
     tensor = own.about_com + m * (c @ c * np.eye(3) - np.outer(c, c))
     return np.array([m, *(m * c), *tensor[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]]])
 
 
 def _changed_inertia(made: Inertia, change: Array) -> Inertia:
-    """Return an inertia with a change of its ten linear parameters."""
+    """Add a change to the ten linear parameters of an inertia."""
     if not change.any():
         return made
     m, x, y, z, xx, yy, zz, xy, xz, yz = _linear_parameters(made) + change

@@ -91,7 +91,7 @@ def world(robot: WorldMember, *others: WorldMember, at: Sequence[Sequence[float]
 
 
 def _mechanism(given: WorldMember) -> Mechanism:
-    """Return a member as a mechanism, with round contact points if it has no collision shapes."""
+    """Convert a member to a mechanism, with round contact points if it has no shapes."""
     mechanism = given.mechanism() if isinstance(given, Thing) else resolve.robot(given)
     if mechanism.solids:
         return mechanism
@@ -104,12 +104,12 @@ def _mechanism(given: WorldMember) -> Mechanism:
 
 
 def _with_start(mechanism: Mechanism) -> Mechanism:
-    """Return a mechanism with the keyframe that it starts from alone; warnings become notes."""
+    """Reduce a mechanism's keyframes to its initial one; warnings become notes."""
     robot, records = default_controller.with_standing_keyframe(Robot.of(mechanism))
     return replace(robot, notes=(*robot.notes, *records)) if records else robot
 
 
 def _lowest_point(mechanism: Mechanism) -> float:
-    """Return the height of the lowest contact candidate in the start posture, in m."""
+    """Compute the height of the lowest contact candidate in the start posture, in m."""
     kin = kinematics(mechanism, SX(DM(initial_coordinates(mechanism))))
     return min(float(support_points.lowest_point(kin, c)[2]) for c in mechanism.candidates)

@@ -32,7 +32,7 @@ class LinearInertia:
         return LinearInertia(self.m + other.m, self.h + other.h, self.I + other.I)
 
     def scaled(self, factor: SX) -> LinearInertia:
-        """Return the inertia of the same shape with `factor` times the density."""
+        """Scale the density by `factor`."""
         return LinearInertia(factor * self.m, factor * self.h, factor * self.I)
 
     def seen_from_parent(self, R: SX, r: SX) -> LinearInertia:
@@ -52,7 +52,7 @@ class LinearInertia:
 
 
 def _turned(R: SX, I: SX) -> SX:  # noqa: E741
-    """Return R I R^T (3, 3) of a symmetric I, in nine products about a coordinate axis.
+    """Compute R I R^T (3, 3) of a symmetric I, in nine products about a coordinate axis.
 
     The general case takes 18. With a = Ixx, b = Iyy, d = Ixy, a rotation about z by an angle of
     sine s and cosine c, and w = s (a - b) + 2 c d: Ixx = a - s w, Iyy = b + s w, Ixy = c w - d.
@@ -72,7 +72,7 @@ def _turned(R: SX, I: SX) -> SX:  # noqa: E741
 
 
 def _axis(R: SX) -> int | None:
-    """Return the coordinate axis of a rotation, if its structure shows one; else None."""
+    """Find the coordinate axis of a rotation, if its structure shows one; else None."""
     for k in range(3):
         off = [R[k, (k + 1) % 3], R[k, (k + 2) % 3], R[(k + 1) % 3, k], R[(k + 2) % 3, k]]
         if R[k, k].is_one() and all(entry.is_zero() for entry in off):
@@ -81,7 +81,7 @@ def _axis(R: SX) -> int | None:
 
 
 def _moved(r: SX, h: SX) -> SX:
-    """Return 2 (r . h) 1 - r h^T - h r^T (3, 3), the first moment's part about a point at -r."""
+    """Compute 2 (r . h) 1 - r h^T - h r^T (3, 3), the first moment's part about a point at -r."""
     moved, twice = SX(3, 3), [2 * r[k] * h[k] for k in range(3)]
     for k in range(3):
         i, j = (k + 1) % 3, (k + 2) % 3

@@ -23,7 +23,7 @@ def constant(matrix: NDArray[np.float64]) -> SX:
 
 
 def skew(a: SX) -> SX:
-    """Return the matrix [a]x with [a]x b = a x b."""
+    """Build the matrix [a]x with [a]x b = a x b."""
     zero = SX(0)
     return ca.vertcat(
         ca.horzcat(zero, -a[2], a[1]), ca.horzcat(a[2], zero, -a[0]), ca.horzcat(-a[1], a[0], zero)
@@ -31,14 +31,14 @@ def skew(a: SX) -> SX:
 
 
 def about_axis(axis: NDArray[np.float64], angle: SX) -> SX:
-    """Return the rotation by `angle` (rad) about a constant unit axis."""
+    """Compute the rotation by `angle` (rad) about a constant unit axis."""
     a = constant(axis)
     outer = ca.mtimes(a, a.T)
     return outer + ca.cos(angle) * (SX.eye(3) - outer) + ca.sin(angle) * skew(a)
 
 
 def from_quaternion(p: SX) -> SX:
-    """Return the rotation matrix of a unit quaternion (w, x, y, z) (Gehring 2014, Eqn. (21))."""
+    """Compute the rotation matrix of a unit quaternion (w, x, y, z) (Gehring 2014, Eqn. (21))."""
     w, x, y, z = p[0], p[1], p[2], p[3]
     x2, y2, z2 = 2 * x, 2 * y, 2 * z
     wx, wy, wz = w * x2, w * y2, w * z2
@@ -63,7 +63,7 @@ def quaternion_rate(p: SX, omega: SX) -> SX:
 
 
 def stretched(omega: SX, dt: SX) -> SX:
-    """Stretch an angular velocity (3,) so that a normalized Euler step turns by the exact angle.
+    """Stretch an angular velocity (3,) so that a normalized Euler step rotates exactly.
 
     omega is scaled by tan(a) / a with a = |omega| dt / 2. normalized(p + dt p') then turns by 2 a,
     up to an error of order a^7.
@@ -73,5 +73,5 @@ def stretched(omega: SX, dt: SX) -> SX:
 
 
 def normalized(p: SX) -> SX:
-    """Return p / |p|."""
+    """Compute p / |p|."""
     return p * (1 / ca.sqrt(ca.dot(p, p)))

@@ -71,7 +71,7 @@ class ContactKinematics:
 
     @staticmethod
     def of(at: ContactPoint) -> ContactKinematics:
-        """Convert a contact point into the contact that a law sees."""
+        """Convert a contact point to the contact that a law takes."""
         ball = Roundness(at.radius, at.rotation, at.arm, at.tracked)
         contact = Contact(
             at.gap,
@@ -184,7 +184,7 @@ def step_outputs(
     start: StepStart,
     attempt: Attempt,
 ) -> StepOutputs:
-    """Return the end of a step under the law's impulses, before its coordinates advance."""
+    """Compute the end of a step under the law's impulses, before its coordinates advance."""
     u, contact = end_velocity(coupling, impulses)
     # substeps act at other times than the step's instant: the coordinates need their own velocity
     coordinate_velocity = None
@@ -204,7 +204,7 @@ def contact_kinematics(
     terrain: object,
     selection: Sequence[Candidate | Span | Pair] | None = None,
 ) -> list[ContactKinematics]:
-    """Return the contacts of all candidates, spans and pairs, or of a selection."""
+    """Compute the contacts of all candidates, spans and pairs, or of a selection."""
     contacts = scene.geometry.contacts if selection is None else selection
     points = contact_points(scene.geometry, kin, terrain, contacts)
     return [ContactKinematics.of(point) for point in points]
@@ -213,7 +213,7 @@ def contact_kinematics(
 def prepare_contact(
     contact: ContactKinematics, moving: FastMotion, scene: Scene, start: StepStart
 ) -> ContactKinematics:
-    """Return the contact with the corrections that depend on the step.
+    """Add the corrections that depend on the step to a contact.
 
     In worlds where a joint turns fast the velocity product is dropped: evaluated at the start of
     the step, it predicts the end as poorly as c does. It is also dropped at an impact, which takes
@@ -227,7 +227,7 @@ def prepare_contact(
 
 
 def rate(scene: Scene, at: StepStart, builder: Builder) -> Rate:
-    """Return the time derivative of the state at one instant, for Runge-Kutta steppers.
+    """Compute the time derivative of the state at one instant, for Runge-Kutta steppers.
 
     u' = M^-1 (tau - c - g - D u - K (q - rest) + W f), with explicit damping and springs, unlike
     `free_motion`.
@@ -293,7 +293,7 @@ def rate(scene: Scene, at: StepStart, builder: Builder) -> Rate:
 
 
 def is_active(law: Law, contact: Contact, at: StepStart, i: int) -> SX:
-    """Return 1 if the law calls contact i closed and the stepper does not force it open, else 0."""
+    """Return 1 if the law considers contact i closed and the stepper does not force it open."""
     closed = law.is_closed(contact, law.memory_of(at.memory, i))
     if at.evaluation.overrides is None:
         return closed
@@ -301,7 +301,7 @@ def is_active(law: Law, contact: Contact, at: StepStart, i: int) -> SX:
 
 
 def with_gap_override(contact: Contact, at: StepStart, i: int) -> Contact:
-    """Return contact i, with its gap clipped to zero if the stepper treats it as closed."""
+    """Clip the gap of contact i to zero if the stepper treats it as closed."""
     if at.evaluation.overrides is None:
         return contact
     gap = ca.if_else(at.evaluation.overrides[i] < 0, ca.fmin(contact.gap, 0), contact.gap)
@@ -309,7 +309,7 @@ def with_gap_override(contact: Contact, at: StepStart, i: int) -> Contact:
 
 
 def start_contacts(scene: Scene, at: StepStart) -> Values:
-    """Return the register that holds the contacts at the start of a step."""
+    """Create the register that holds the contacts at the start of a step."""
     if not (scene.law.impulsive and scene.candidates):
         return {}
     kin = kinematics(scene.mechanism, at.q, at.u)
@@ -385,7 +385,7 @@ def solve(law: Law, problem: ContactProblem, at: StepStart, builder: Builder) ->
 
 
 def end_velocity(coupling: Coupling, contact: ContactSolution) -> tuple[SX, ContactSolution]:
-    """Return the end velocity and the solution completed by the constraints' impulses.
+    """Compute the end velocity, and complete the solution by the constraints' impulses.
 
     u^E (nu,) = u_free + M^-1 (W_U L_U + W_B L_B).
     """

@@ -84,7 +84,7 @@ class Scene:
 
     @cached_property
     def geometry(self) -> Geometry:
-        """Candidates, spans and pairs as collision detection sees them."""
+        """Candidates, spans and pairs for collision detection."""
         return Geometry(
             self.mechanism,
             self.terrain,
@@ -97,7 +97,7 @@ class Scene:
         )
 
     def initial_memory(self) -> NDArray[np.float64]:
-        """Return the law's memory and the contact numbers of the slots before the first step."""
+        """Create the law's memory and the contact numbers of the slots before the first step."""
         empty = np.full(self.slots, float(EMPTY))
         return np.concatenate([self.law.initial_memory(self.geometry.reported), empty])
 
@@ -183,7 +183,7 @@ class StepStart:
 
 @dataclass(frozen=True, eq=False)
 class Attempt:
-    """How one attempt at solving a step differs from the first.
+    """Difference between one attempt at solving a step and the first.
 
     Parameters
     ----------
@@ -334,19 +334,19 @@ class Stepper(ABC):
         return False
 
     def evaluation(self, mechanism: Mechanism, q: SX, u: SX, dt: SX) -> SX:
-        """Return the coordinates (nq,) at which a step from q, u first evaluates its contacts."""
+        """Compute the coordinates (nq,) at which a step from q, u first evaluates its contacts."""
         return q
 
     def empty_strikes(self, scene: Scene, start: StepStart) -> Strikes | None:
-        """Return the empty table of located impacts; None if the stepper locates none."""
+        """Create the empty table of located impacts; None if the stepper locates none."""
         return None
 
     @abstractmethod
     def step(self, scene: Scene, start: StepStart, builder: Builder) -> StepOutputs:
-        """Return one step as symbolic expressions; loops are traced by the builder."""
+        """Trace one step as symbolic expressions; loops are traced by the builder."""
 
 
 def stepper_names(fits: Callable[[Stepper], bool]) -> str:
-    """Return the names of the known steppers that fit, separated by commas, for a message."""
+    """List the names of the known steppers that fit, separated by commas, for a message."""
     steppers = registry.member_classes(METHODS, "stepper", Stepper)
     return ", ".join(name for name, make in steppers.items() if fits(make()))

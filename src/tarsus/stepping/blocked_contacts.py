@@ -22,7 +22,7 @@ BLOCKED_RATIO = 1e-4  # of motion along the normal to motion across it, or witho
 
 
 def exclude_blocked(active: list[SX], coupling: Coupling, contacts: list[Attached]) -> list[SX]:
-    """Return the active flags (1 or 0 each) with blocked contacts set to 0."""
+    """Set the active flags (1 or 0) of blocked contacts to 0."""
     return [
         ca.logic_and(flag, ca.logic_not(is_blocked(coupling, contact.contact_rows)))
         if contact.may_be_blocked

@@ -94,18 +94,18 @@ class Coupling:
         return len(self.rows) - self.joint_count
 
     def constraint_impulses(self, impulse: list[SX]) -> list[SX]:
-        """Return the constraints' impulses (nb,) that balance the impulses of the rows."""
+        """Compute the constraints' impulses (nb,) that balance the impulses of the rows."""
         if self.constraints is None:
             return []
         pairs = zip(self.constraints.gamma, self.G_BU, strict=True)
         return self.constraints.impulses([gamma + dot(row, impulse) for gamma, row in pairs])
 
     def free_velocities(self, constrained: bool) -> list[SX]:
-        """Return the contact velocities (3n,) at the end of the step without contact impulses."""
+        """Compute the contact velocities (3n,) at the end of the step without contact impulses."""
         return self.to_contacts(self.row_velocities(constrained))
 
     def row_velocities(self, constrained: bool) -> list[SX]:
-        """Return the same for all rows, with or without the constraints acting."""
+        """Compute the same for all rows, with or without the constraints acting."""
         velocities = [dot(row, entries(self.u_free)) for row in self.rows]
         if self.constraints is not None and constrained:
             impulses = self.constraint_impulses([SX(0)] * len(self.rows))
@@ -153,7 +153,7 @@ def couple_without_contacts(
     moving: FastMotion,
     builder: Builder,
 ) -> Coupling:
-    """Return the coupling of the robot and its constraints, with joints locked, before contacts."""
+    """Couple the robot and its constraints, with joints locked, before adding contacts."""
     # the robot: mass matrix, its factor, free velocity
     in_tree, M, inertia = locked and locked.in_tree, free.M, SX(0, 1)
     u_start, push = moving.select(kin.u), start.dt * free.h
@@ -199,7 +199,7 @@ def couple_without_contacts(
 
 
 def _with_locking_compliance(G_B: list[list[SX]], factors: list[SX]) -> list[list[SX]]:
-    """Return G_B with the rows of lockable loop joints made compliant.
+    """Make the rows of lockable loop joints in G_B compliant.
 
     A locked joint is as stiff as if `inertia_factor` times its own inertia were added to it; with
     factor 0 it carries no load.
@@ -214,7 +214,7 @@ def _with_locking_compliance(G_B: list[list[SX]], factors: list[SX]) -> list[lis
 def start_with_locked(
     mechanism: Mechanism, locked: LockedJoints, inertia: tuple[SX, SX], start: tuple[SX, SX]
 ) -> tuple[SX, SX]:
-    """Return the velocity (nu,) to start from and the impulse (nu,) on it, with joints locked.
+    """Compute the initial velocity (nu,) and the impulse (nu,) on it, with joints locked.
 
     Locked joints start from the rate at which they end the step, so that the impulse that locks
     them is not a difference of large numbers.
@@ -242,7 +242,7 @@ def start_with_locked(
 def joint_impulses(
     coupling: Coupling, attempt: Attempt, u: SX, bilateral: SX, joints: SX | None
 ) -> SX | None:
-    """Return `StepOutputs.joints` for a step that ends with the velocity u (nu,).
+    """Compute `StepOutputs.joints` for a step that ends with the velocity u (nu,).
 
     Parameters
     ----------
@@ -312,7 +312,7 @@ def couple(
 
 
 def velocity_change(M: Factor, acting: list[tuple[list[SX], SX]]) -> list[SX]:
-    """Return M^-1 sum w L for half-solved directions w and impulses L."""
+    """Compute M^-1 sum w L for half-solved directions w and impulses L."""
     y = [SX(0)] * M.size
     for row, impulse in acting:
         y = [a + b * impulse for a, b in zip(y, row, strict=True)]

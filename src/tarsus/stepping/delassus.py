@@ -16,7 +16,7 @@ from tarsus.stepping.locked_joints import BoundedJoints
 
 
 def mobility(coupling: Coupling, builder: Builder, *, constrained: bool) -> Matrix:
-    """Return W^T M^-1 W of all rows of a coupling, as the rows of a symmetric matrix.
+    """Compute W^T M^-1 W of all rows of a coupling, as the rows of a symmetric matrix.
 
     If constrained, the constraints act: G_UB G_B^-1 G_BU is subtracted.
     """
@@ -30,7 +30,7 @@ def mobility(coupling: Coupling, builder: Builder, *, constrained: bool) -> Matr
     rows = [[half[r] for _, half in terms] for r in range(size)]
 
     def entry(row: Matrix, c: int) -> SX:
-        """Return the entry of a half-solved row and column c."""
+        """Compute the entry of a half-solved row and column c."""
         free, *reduction = (dot(own, other[c]) for own, other in zip(row, columns, strict=True))
         return free - reduction[0] if reduction else free
 
@@ -55,12 +55,12 @@ def scaled(M: Factor, row: list[SX]) -> list[SX]:
 
 
 def own_mobility(M: Factor, row: list[SX]) -> SX:
-    """Return w^T M^-1 w of a half-solved direction."""
+    """Compute w^T M^-1 w of a half-solved direction."""
     return dot(row, scaled(M, row))
 
 
 def delassus(coupling: Coupling, row_mobility: Matrix, builder: Builder) -> Blocks:
-    """Return the blocks of G = W^T M^-1 W of all contacts, given the mobility of the rows."""
+    """Assemble the blocks of G = W^T M^-1 W of all contacts from the mobility of the rows."""
     contacts = coupling.contacts
 
     def block(a: ContactRows, b: ContactRows) -> SX:
@@ -83,7 +83,7 @@ def delassus(coupling: Coupling, row_mobility: Matrix, builder: Builder) -> Bloc
 
 
 def free_mobilities(scene: Scene, attempt: Attempt, M: SX, coupling: Coupling) -> list[SX] | None:
-    """Return n^T M^-1 n of each contact's normal with no joint locked, 1/kg.
+    """Compute n^T M^-1 n of each contact's normal with no joint locked, 1/kg.
 
     None unless the law asks for it and it differs from the diagonal of G
     (`ContactProblem.free_mobility`). M (nu, nu) is the mass matrix with no joint locked.
@@ -97,7 +97,7 @@ def free_mobilities(scene: Scene, attempt: Attempt, M: SX, coupling: Coupling) -
 
 
 def shared_bodies(coupling: Coupling, row_mobility: Matrix) -> SharedBodies:
-    """Return the Delassus matrix in factored form, for contacts that all lie on shared bodies."""
+    """Factor the Delassus matrix, for contacts that all lie on shared bodies."""
     firsts = sorted({contact.first for contact in coupling.contacts})
     return SharedBodies(
         [firsts.index(contact.first) for contact in coupling.contacts],
@@ -109,7 +109,7 @@ def shared_bodies(coupling: Coupling, row_mobility: Matrix) -> SharedBodies:
 def joint_rows(
     coupling: Coupling, row_mobility: Matrix, bounded: BoundedJoints, builder: Builder
 ) -> JointRows:
-    """Return the rows of joints that are solved together with the contacts."""
+    """Build the rows of joints that are solved together with the contacts."""
     first = coupling.first_joint_row
     rows = row_mobility[first:]
     joints = JointRows(
@@ -124,7 +124,7 @@ def joint_rows(
 
 
 def velocity_form(coupling: Coupling, builder: Builder) -> VelocityForm:
-    """Return the contact problem in velocities; constraints respond to each contact direction."""
+    """Set up the contact problem in velocities; constraints respond to each contact direction."""
     nu, columns = coupling.factor.size, []
     u_free, constraints = coupling.u_free, coupling.constraints
     if constraints is not None:

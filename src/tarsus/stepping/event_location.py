@@ -42,7 +42,7 @@ class Bracket:
 
     @classmethod
     def begin(cls, before: SX) -> Bracket:
-        """Return the bracket before the first trial."""
+        """Create the bracket before the first trial."""
         return cls(SX(0), SX(0), before, SX(-1), SX(0), SX(0))
 
     @classmethod
@@ -51,7 +51,7 @@ class Bracket:
         return cls(*(values[name] for name in cls.__dataclass_fields__))
 
     def values(self) -> Values:
-        """Return the bracket by name, to be carried through a loop."""
+        """Collect the bracket by name, to be carried through a loop."""
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
     @property
@@ -60,7 +60,7 @@ class Bracket:
         return self.tries >= MAX_TRIES
 
     def narrowed(self, time: SX, measured: SX, too_late: SX) -> Bracket:
-        """Return the bracket after a trial.
+        """Narrow the bracket after a trial.
 
         The value at an end retained twice in a row is halved (Illinois).
         """
@@ -82,7 +82,7 @@ class Bracket:
         )
 
     def guess(self) -> SX:
-        """Return the time of the next trial, s; the last trial is at the late end."""
+        """Compute the time of the next trial, s; the last trial is at the late end."""
         straight = ca.logic_and(
             self.tries < MAX_SECANTS, ca.logic_and(self.before > 0, self.after < 0)
         )

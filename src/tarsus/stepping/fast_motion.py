@@ -47,12 +47,12 @@ class FastMotion:
     u_free: SX
 
     def select(self, u_free: SX) -> SX:
-        """Return the given free velocity (nu,), replaced in worlds where a joint turns fast."""
+        """Replace the free velocity (nu,) in worlds where a joint turns fast."""
         return ca.if_else(self.fast, self.u_free, u_free)
 
 
 def fast_motion(scene: Scene, q: SX, start: StepStart, builder: Builder) -> FastMotion:
-    """Return Kahan's free velocity for worlds where a joint turns by more than `fast_turn_angle`.
+    """Compute Kahan's free velocity for worlds where a joint turns by over `fast_turn_angle`.
 
     q (nq,) are the coordinates at which the step is evaluated.
     """
@@ -90,7 +90,7 @@ def fast_motion(scene: Scene, q: SX, start: StepStart, builder: Builder) -> Fast
 
 
 def drive(start: StepStart) -> Drive:
-    """Return the forces that act on the joints over the step."""
+    """Compute the forces that act on the joints over the step."""
     return Drive(start.tau, start.tau_loops, start.implicit_damping)
 
 
@@ -129,12 +129,12 @@ class EnergyBound:
     before: SX
 
     def gain(self, u: SX) -> SX:
-        """Return the energy gained from nothing, J, if the step ends with the velocity u (nu,)."""
+        """Compute the spurious energy gain, J, if the step ends with the velocity u (nu,)."""
         kinetic = 0.5 * ca.dot(u, ca.mtimes(self.M, u))
         return kinetic - self.before - 0.5 * ca.dot(self.push, self.u + u)
 
     def largest_share(self, origin: SX, change: SX) -> SX:
-        """Return the largest share of `change`, 0 to 1, that may be added to `origin` (nu,)."""
+        """Find the largest share of `change`, 0 to 1, that may be added to `origin` (nu,)."""
         momentum = ca.mtimes(self.M, change)
         square = 0.5 * ca.dot(change, momentum)
         slope = ca.dot(origin, momentum) - 0.5 * ca.dot(self.push, change)
@@ -143,7 +143,7 @@ class EnergyBound:
 
 
 def without_energy_gain(mechanism: Mechanism, bound: EnergyBound, momentum: SX, u: SX) -> SX:
-    """Return u (nu,), with the motion of the joints reduced where it gains energy.
+    """Reduce the motion of the joints in u (nu,) where it gains energy.
 
     Where u is infinite or NaN, the velocity at the start of the step replaces it.
 
@@ -168,7 +168,7 @@ def without_energy_gain(mechanism: Mechanism, bound: EnergyBound, momentum: SX, 
 
 
 def rigid_velocity(mechanism: Mechanism, M: SX, momentum: SX) -> SX:
-    """Return the velocity (nu,) of a robot with all joints locked, given its momentum (nu,).
+    """Compute the velocity (nu,) of a robot with all joints locked, given its momentum (nu,).
 
     A fixed base stands still.
     """
@@ -180,7 +180,7 @@ def rigid_velocity(mechanism: Mechanism, M: SX, momentum: SX) -> SX:
 
 
 def base_momentum(before: Kinematics, kin: Kinematics, inertias: list[LinearInertia]) -> SX:
-    """Return the momentum (nu,) at `before` of every floating base with all that it carries.
+    """Compute the momentum (nu,) at `before` of every floating base with all that it carries.
 
     It is taken about the base's origin and in its axes at `kin`; entries of other joints are zero.
     """
@@ -198,6 +198,6 @@ def base_momentum(before: Kinematics, kin: Kinematics, inertias: list[LinearIner
 
 
 def free_bodies(mechanism: Mechanism) -> dict[int, slice]:
-    """Return the bodies on a free joint, and their slices of u."""
+    """Find the bodies on a free joint, and their slices of u."""
     slices = mechanism.u_slices
     return {i: slices[i] for i, body in enumerate(mechanism.bodies) if body.joint.kind == "free"}

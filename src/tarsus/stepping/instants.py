@@ -24,7 +24,7 @@ SIZE = 5  # numbers per contact in `start_contacts`
 
 
 def start_contacts(contacts: list[Contact], closed: list[SX]) -> SX:
-    """Return gap, velocity (3,) and closed flag of each contact (5n,) at the start of a step."""
+    """Compute gap, velocity (3,) and closed flag of each contact (5n,) at the step's start."""
     columns = [
         ca.vertcat(contact.gap, contact.velocity, flag)
         for contact, flag in zip(contacts, closed, strict=True)
@@ -33,7 +33,7 @@ def start_contacts(contacts: list[Contact], closed: list[SX]) -> SX:
 
 
 def over_window(problem: ContactProblem, reference: SX | None) -> ContactProblem:
-    """Return the problem over dt from this instant; its `free` are accelerations (3,), m/s^2.
+    """Set up the problem over dt from this instant; its `free` are accelerations (3,), m/s^2.
 
     Parameters
     ----------

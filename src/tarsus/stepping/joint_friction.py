@@ -132,6 +132,6 @@ def next_slide_signs(
 def _rise_before(
     positions: list[SX], rises: list[SX], limit: SX, compare: Callable[[SX, SX], SX]
 ) -> SX:
-    """Return how much the function rises due to the joints that reverse before a position."""
+    """Compute how much the function rises due to the joints that reverse before a position."""
     pairs = zip(positions, rises, strict=True)
     return sum((ca.if_else(compare(at, limit), rise, 0) for at, rise in pairs), SX(0))

@@ -38,7 +38,7 @@ RELATIVE_NOISE = 1e-7  # of an impulse or a rate: round-off of float32
 
 @dataclass(frozen=True, eq=False)
 class JointState:
-    """Rates that one joint may end a step with, and its friction.
+    """Rates with which one joint may end a step, and its friction.
 
     A joint has up to three modes, which an attempt at a step assumes:
 
@@ -78,7 +78,7 @@ class JointState:
     direction: list[SX] | None = None
 
     def rate(self, u: SX) -> SX:
-        """Return its rate, rad/s or m/s, at velocities (nu,)."""
+        """Compute its rate, rad/s or m/s, at velocities (nu,)."""
         return u[self.index] if self.direction is None else dot(self.direction, entries(u))
 
     @property
@@ -88,7 +88,7 @@ class JointState:
         return [(sign, rate) for sign, rate in both if rate is not None]
 
     def initial_modes(self) -> SX:
-        """Return the modes that the start of the step suggests."""
+        """Choose the modes that the start of the step suggests."""
         side = SX(0)
         for sign, limit in self.limits:
             side = ca.if_else(sign * (self.u - limit) >= -REST_RATE, sign, side)
@@ -105,14 +105,14 @@ class JointState:
         return self.friction / self.creep_rate
 
     def _limit_rate(self, side: SX) -> SX:
-        """Return the rate at which a limit locks the joint; 0 away from both."""
+        """Compute the rate at which a limit locks the joint; 0 away from both."""
         rate = SX(0)
         for sign, limit in self.limits:
             rate = ca.if_else(side == sign, limit, rate)
         return rate
 
     def locking_terms(self, modes: SX) -> tuple[SX, SX, SX, SX]:
-        """Return inertia factor, added inertia, velocity and friction impulse (`LockedJoints`)."""
+        """Compute inertia factor, added inertia, velocity and friction impulse (`LockedJoints`)."""
         side, velocity = modes[0], self._limit_rate(modes[0])
         factor, added, friction = self.limit_factor * (side * side), SX(0), SX(0)
         if self.friction is not None:
@@ -124,7 +124,7 @@ class JointState:
     def next_modes(
         self, modes: SX, u: SX, impulses: tuple[SX, SX], sign: SX, done: SX
     ) -> tuple[SX, SX]:
-        """Return the modes that a solved step calls for, and whether they differ.
+        """Choose the modes that a solved step calls for; also return whether they differ.
 
         Parameters
         ----------
@@ -165,7 +165,7 @@ class JointState:
     def _next_friction(
         self, signs: tuple[SX, SX], damping: SX, u: SX, impulse: SX, done: SX
     ) -> tuple[SX, SX]:
-        """Return the next sign and damping of a joint with dry friction.
+        """Choose the next sign and damping of a joint with dry friction.
 
         Parameters
         ----------
@@ -189,7 +189,7 @@ class JointState:
 
 
 def joint_states(scene: Scene, q: SX, start: StepStart) -> list[JointState]:
-    """Return the states of all lockable joints at the coordinates q (nq,)."""
+    """Compute the states of all lockable joints at the coordinates q (nq,)."""
     frequency, states, loops = 1 / start.dt, [], lockable_loop_joints(scene)
     double = is_float64(start.dt)
     creep_rate = ca.if_else(double, CREEP_RATE, CREEP_RATE_FLOAT32)
@@ -222,7 +222,7 @@ def joint_states(scene: Scene, q: SX, start: StepStart) -> list[JointState]:
 def loop_motions(
     scene: Scene, q: SX, u: SX, loops: list[LockableJoint]
 ) -> tuple[list[list[SX]], dict[int, SX]]:
-    """Return directions (nu,) of all loop joints, and positions, rad or m, of the given ones."""
+    """Compute directions (nu,) of all loop joints, and positions, rad or m, of the given ones."""
     kin = kinematics(scene.mechanism, q, u)
     centers = {joint.loop: joint.branch_center for joint in loops}
     positions = zip(centers, coordinates.loop_positions(kin, centers), strict=True)
@@ -230,7 +230,7 @@ def loop_motions(
 
 
 def limit_springs(scene: Scene, kin: Kinematics, M: SX) -> SX:
-    """Return the force (nu,) of limits at an instant, for steppers that compute forces.
+    """Compute the force (nu,) of limits at an instant, for steppers that compute forces.
 
     Each limit is a spring and damper, critically damped with the joint's own inertia in M (nu, nu),
     that does not pull.

@@ -50,7 +50,7 @@ MAX_SPEED = 1e3  # m/s: an impulse that would make the whole robot faster is not
 
 
 def empty_outputs(scene: Scene, start: StepStart) -> StepOutputs:
-    """Return the outputs from which a loop over attempts at a step starts."""
+    """Create the outputs from which a loop over attempts at a step starts."""
     impulses = [SX.zeros(3)] * scene.geometry.reported
     contact = ContactSolution(impulses, start.memory, SX(0), SX(1), start.bilateral)
     contact = replace(contact, stage=SX(0) if scene.law.stages else None)
@@ -170,7 +170,7 @@ def step_without_limits(
 
 
 def initial_modes(joints: list[JointState]) -> SX:
-    """Return the modes of all joints that the start of the step suggests."""
+    """Choose the modes of all joints that the start of the step suggests."""
     return ca.vertcat(*(joint.initial_modes() for joint in joints))
 
 
@@ -224,7 +224,7 @@ def solve_as_rows(
 
 
 def bounded_joints(scene: Scene, joints: list[JointState]) -> BoundedJoints:
-    """Return the joints as rows whose limits allow rest.
+    """Build the rows of joints whose limits allow rest.
 
     A joint beyond its limit is not required to come back.
     """
@@ -254,7 +254,7 @@ def reject_unphysical(scene: Scene, end: StepOutputs) -> StepOutputs:
 def retry_without_correction(
     end: StepOutputs, now: Values, after: Values, wrong: SX
 ) -> tuple[Values, SX]:
-    """Return the next attempt, and whether there is one.
+    """Choose the next attempt; also return whether there is one.
 
     Where contacts were not solved, the same joints are locked again and the law drops its
     correction.
@@ -272,7 +272,7 @@ def next_modes(
     before: tuple[Values, SX],
     builder: Builder,
 ) -> tuple[Values, SX]:
-    """Return the modes that a solved step calls for, and 1 if they differ from its own.
+    """Choose the modes that a solved step calls for; return also 1 if they differ from its own.
 
     They differ if an inclusion is violated. With dry friction, the point from which the next pass
     goes on is returned too (`joint_friction`).

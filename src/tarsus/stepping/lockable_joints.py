@@ -64,7 +64,7 @@ class LockableJoint:
 
 
 def all_lockable(scene: Scene) -> list[LockableJoint]:
-    """Return the joints of a scene that have limits or dry friction, if these are simulated.
+    """List the joints of a scene that have limits or dry friction, if these are simulated.
 
     Ball and free joints with dry friction appear once per axis.
     """
@@ -84,7 +84,7 @@ def all_lockable(scene: Scene) -> list[LockableJoint]:
 
 
 def lockable_loop_joints(scene: Scene) -> list[LockableJoint]:
-    """Return the joints that close loops and have limits, if limits are simulated.
+    """List the joints that close loops and have limits, if limits are simulated.
 
     A hinge whose range is a full turn or more has none.
     """
@@ -100,7 +100,7 @@ def lockable_loop_joints(scene: Scene) -> list[LockableJoint]:
 
 
 def without_dry_friction(scene: Scene) -> Mechanism:
-    """Return the mechanism without dry friction in its tree, where `step_with_joints` models it."""
+    """Remove dry friction from the mechanism's tree where `step_with_joints` models it."""
     mechanism = scene.mechanism
     if not any(joint.has_friction for joint in all_lockable(scene)):
         return mechanism
@@ -109,12 +109,12 @@ def without_dry_friction(scene: Scene) -> Mechanism:
 
 
 def friction_indices(scene: Scene) -> list[int]:
-    """Return the indices of the lockable joints that have dry friction."""
+    """Find the indices of the lockable joints that have dry friction."""
     return [k for k, joint in enumerate(all_lockable(scene)) if joint.has_friction]
 
 
 def impulse_locations(scene: Scene) -> tuple[list[int], list[int], list[int]]:
-    """Return where the reported impulses act.
+    """Find the locations in which the reported impulses act.
 
     These are the indices in u of the limits of tree joints, the numbers of the loop joints with
     limits, and the indices in u of tree joints with dry friction.
@@ -126,12 +126,12 @@ def impulse_locations(scene: Scene) -> tuple[list[int], list[int], list[int]]:
 
 
 def impulse_count(scene: Scene) -> int:
-    """Return the number of impulses that a step reports."""
+    """Count the impulses that a step reports."""
     return sum(map(len, impulse_locations(scene)))
 
 
 def generalized_impulses(scene: Scene, impulse: SX, kin: Kinematics) -> tuple[SX, SX]:
-    """Convert reported impulses into those of limits (nu,) and of dry friction (nu,)."""
+    """Convert reported impulses to those of limits (nu,) and of dry friction (nu,)."""
     (limited, loops, braked), mechanism = impulse_locations(scene), scene.mechanism
     cuts = np.cumsum([0, len(limited), len(loops), len(braked)]).tolist()
     limits, closing, friction = ca.vertsplit(impulse, cuts)

@@ -25,7 +25,7 @@ from tarsus.stepping.delassus import own_mobility
 def regularized_solver(
     coupling: Coupling, builder: Builder, compliance: list[SX]
 ) -> RegularizedSolve:
-    """Return a function that maps r to z[i] (3,) with (G + B^-1) z = r.
+    """Create a function that maps r to z[i] (3,) with (G + B^-1) z = r.
 
     With half-solved directions G = H^T P H, the velocities v = P H z solve (P^-1 + H B H^T) v = H B
     r, which couples a joint to its ancestors only. The cost grows with the number of contacts, not
@@ -85,7 +85,7 @@ def regularized_solver(
 
 
 def _columns(rows: Matrix) -> dict[int, SX]:
-    """Return the columns (3,) of three rows that are not zero."""
+    """Collect the columns (3,) of three rows that are not zero."""
     columns = enumerate(zip(*rows, strict=True))
     return {j: ca.vertcat(*column) for j, column in columns if not all(x.is_zero() for x in column)}
 
@@ -113,7 +113,7 @@ class ConstraintResponse:
 
     @staticmethod
     def of(coupling: Coupling, K: EliminatedTree, builder: Builder) -> ConstraintResponse | None:
-        """Return the response for a coupling; None without constraints."""
+        """Compute the response for a coupling; None without constraints."""
         constraints = coupling.constraints
         if constraints is None:
             return None
@@ -131,7 +131,7 @@ class ConstraintResponse:
         return ConstraintResponse(half, responses, builder.store_all("bound_factor", eliminated(S)))
 
     def applied_to(self, v: list[SX]) -> list[SX]:
-        """Return the velocities v (n,) with the constraints acting."""
+        """Compute the velocities v (n,) with the constraints acting."""
         y = self.factor.solve([-dot(row, v) for row in self.half])
         return [
             rate + dot(list(row), y)

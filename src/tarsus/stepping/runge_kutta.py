@@ -40,7 +40,7 @@ class Rate:
 
 
 def stage(scene: Scene, start: StepStart, first: Rate, slope: Rate, dt: SX) -> StepStart:
-    """Return the instant dt later along `slope`.
+    """Compute the instant dt later along `slope`.
 
     The law's memory and the contacts at the start of the step are those that the `first` instant
     returned.
@@ -54,7 +54,7 @@ def stage(scene: Scene, start: StepStart, first: Rate, slope: Rate, dt: SX) -> S
 def weighted(
     scene: Scene, start: StepStart, weights: list[float], rates: list[Rate]
 ) -> StepOutputs:
-    """Return the end of an explicit step.
+    """Compute the end of an explicit step.
 
     Impulses are dt times the weighted forces; the memory is that of the first instant.
     """

@@ -80,7 +80,7 @@ def _step_within_limits(
     solvers: tuple[Callable[[SX, SX], StepOutputs], Callable[[], SX]],
     builder: Builder,
 ) -> tuple[StepOutputs, SX]:
-    """Return the end of the step and the forces (m,) there, within the actuators' limits.
+    """Compute the end of the step and the forces (m,) there, within the actuators' limits.
 
     The step is solved again where the tangents' force differs from the law's at its end; while an
     impact throws a joint so far that its force would exceed the law's at the start and the end of
@@ -137,7 +137,7 @@ def _step_within_limits(
 
 
 def check_forces(law: AtState, force: SX, now: Values, d: SX, builder: Builder) -> Values:
-    """Return the forces for the next pass, and 1 as `wrong` if they differ.
+    """Compute the forces for the next pass, and 1 as `wrong` if they differ.
 
     Parameters
     ----------
@@ -197,14 +197,14 @@ class ServoForces:
     indices: list[int]
 
     def at_end(self, u0: SX, u1: SX) -> SX:
-        """Return the forces (m,) at the end of a step from u0 to u1."""
+        """Compute the forces (m,) at the end of a step from u0 to u1."""
         return self.force - self.damping * ca.vec((u1 - u0)[self.indices])
 
 
 def secant_damping(
     law: AtState, forces: ServoForces, q: SX, start: StepStart, builder: Builder
 ) -> SX:
-    """Return the damping (m,) of a step without contact, with forces limited at its end.
+    """Compute the damping (m,) of a step without contact, with forces limited at its end.
 
     q (nq,) are the coordinates at which the step is evaluated.
     """
@@ -222,7 +222,7 @@ def secant_damping(
 
 
 def _free_rate_change(law: AtState, free: FreeMotion, indices: list[int], builder: Builder) -> SX:
-    """Return the change (m,) of the driven joints' rates in a step without contact.
+    """Compute the change (m,) of the driven joints' rates in a step without contact.
 
     Where a joint is faster than the rate at which its motor's force ends, the force first follows
     the line on which it falls beyond zero; it is limited to zero if the joint is faster there, too,

@@ -86,7 +86,7 @@ def solve_with_slots(
     attempt: Attempt,
     builder: Builder,
 ) -> StepOutputs:
-    """Return the end of the step, with impulses of the primary contacts and of the slots.
+    """Solve the step; report impulses of the primary contacts and of the slots.
 
     Parameters
     ----------
@@ -168,7 +168,7 @@ class FallenStep(Generic[T]):
         return self.builder.cold_loop(end, solve_all, 1, crowded), SX(0)
 
     def _choose_contacts(self) -> tuple[list[SX], SX]:
-        """Return the contact numbers of the slots, and the number of contacts that found none."""
+        """Choose the contacts of the slots; also count the contacts that found none."""
         scene, memory = self.scene, self.memory
         pressed = [
             ca.logic_and(number >= 0, scene.law.stays_closed(own))
@@ -287,7 +287,7 @@ def choose_contacts(
 
 
 def _number_of_key(scene: Scene, index: SX, gaps: SecondaryGaps, memory: SlotMemory) -> SX:
-    """Return the contact number that belongs to the sorting key at an index."""
+    """Find the contact number that belongs to the sorting key at an index."""
     number = index
     others = [number for deepest in gaps.others for number in deepest.numbers]
     for k, other in enumerate([*others, *memory.numbers], len(scene.candidates)):
@@ -296,7 +296,7 @@ def _number_of_key(scene: Scene, index: SX, gaps: SecondaryGaps, memory: SlotMem
 
 
 def memory_of_contact(law: Law, number: SX, memory: SlotMemory) -> SX:
-    """Return the law's memory (contact_memory,) of the contact with that number."""
+    """Select the law's memory (contact_memory,) of the contact with that number."""
     result = law.new_memory
     for other, own in zip(memory.numbers, memory.slots, strict=True):
         result = ca.if_else(ca.logic_and(number >= 0, other == number), own, result)
@@ -313,7 +313,7 @@ def separate_primary(
     numbers: list[SX],
     contact: ContactSolution,
 ) -> ContactSolution:
-    """Return the solution of the slots with the primary contacts moved out of the slots.
+    """Move the primary contacts out of the slots of the solution.
 
     Parameters
     ----------

@@ -15,7 +15,7 @@ from tarsus.program.ir.loops import Values
 
 
 def slot_size(nq: int, nu: int, contacts: int) -> int:
-    """Return the number of entries that one impact takes."""
+    """Count the entries that one impact takes."""
     return 1 + nq + 2 * nu + 3 * contacts
 
 
@@ -41,7 +41,7 @@ class Strikes:
 
     @classmethod
     def none(cls, size: int, contacts: int, slots: int) -> Strikes:
-        """Return an empty record; `size` is that of a slot."""
+        """Create an empty record; `size` is that of a slot."""
         return cls(SX.zeros(3 * contacts), SX(0), SX.zeros(slots * size))
 
     @classmethod
@@ -50,7 +50,7 @@ class Strikes:
         return cls(*(values[name] for name in cls.__dataclass_fields__))
 
     def values(self) -> Values:
-        """Return the record by register name, to be carried through a loop and reported."""
+        """Collect the record by register name, to be carried through a loop and reported."""
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
     def after(self, time: SX, q: SX, before: SX, after: SX, impulse: SX) -> Strikes:

@@ -37,17 +37,17 @@ def subcycles(scene: Scene, at: StepStart) -> bool:
 
 
 def rest_of_step(at: StepStart) -> SX:
-    """Return the time in s from the evaluation of contacts to the end of the step."""
+    """Compute the time in s from the evaluation of contacts to the end of the step."""
     return (1 - (at.evaluation.instant or 0.0)) * at.dt
 
 
 def with_sinking(contact: Contact, scene: Scene, at: StepStart) -> Contact:
-    """Return the contact with the distance by which it may still sink, for laws that subcycle."""
+    """Add the distance by which it may still sink to the contact, for laws that subcycle."""
     if not subcycles(scene, at):
         return contact
     return replace(contact, possible_sinking=rest_of_step(at) * ca.fmax(-contact.velocity[0], 0))
 
 
 def coordinate_velocity(end: StepOutputs) -> SX:
-    """Return the velocity (nu,) that advances the coordinates after the evaluation."""
+    """Compute the velocity (nu,) that advances the coordinates after the evaluation."""
     return end.u if end.coordinate_velocity is None else end.coordinate_velocity

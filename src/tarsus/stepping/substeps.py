@@ -87,7 +87,7 @@ class Substeps(Stepper):
         return self.stepper.subcycles
 
     def evaluation(self, mechanism: Mechanism, q: SX, u: SX, dt: SX) -> SX:
-        """Return the coordinates of the first inner step's evaluation."""
+        """Compute the coordinates of the first inner step's evaluation."""
         return self.stepper.evaluation(mechanism, q, u, dt / self.n)
 
     def empty_strikes(self, scene: Scene, start: StepStart) -> Strikes | None:
@@ -120,7 +120,7 @@ class Substeps(Stepper):
         return replace(StepOutputs.of(end), strikes=None if strikes is None else Strikes.of(end))
 
     def _begin(self, scene: Scene, start: StepStart) -> Values:
-        """Return the values that the first inner step starts from."""
+        """Create the initial values of the first inner step."""
         none = SX.zeros(3 * len(scene.candidates))
         before = {"q": start.q, "u": start.u, "memory": start.memory, "impulse": none}
         before["bilateral"] = SX.zeros(start.bilateral.numel())

@@ -77,7 +77,7 @@ def simulate_chunk(chunk: Chunk, digest: str, versions: str) -> ChunkFiles:
 def _parquet(
     chunk: Chunk, digest: str, measured: Mapping[str, Any], notices: Sequence[WarningRecord]
 ) -> bytes:
-    """Return a Parquet file with a row for each world."""
+    """Write a Parquet file with a row for each world."""
     arrow = needed_library("pyarrow", "a sweep", "sweeps")
     columns: dict[str, Any] = {"sample": np.asarray(chunk.samples, np.int64)}
     for name, value in chunk.structure.items():
@@ -102,7 +102,7 @@ def _parquet(
 
 
 def _with_float64(values: Any) -> Any:
-    """Return numbers as float64; Booleans and text are unchanged."""
+    """Convert numbers to float64; Booleans and text are unchanged."""
     if isinstance(values, np.ndarray):
         return values
     if all(isinstance(v, int | float) and not isinstance(v, bool) for v in values):
@@ -183,7 +183,7 @@ def _batch_steps(dt: float) -> int:
 
 
 def _is_physical(batch: StepBatch) -> NDArray[np.bool_]:
-    """Return which worlds have a finite state within the physical range, shape (worlds,)."""
+    """Find the worlds with a finite state within the physical range, shape (worlds,)."""
     state = np.concatenate([batch.q[-1], batch.u[-1]], -1)
     physical = np.isfinite(state) & (np.abs(np.nan_to_num(state)) < MAX_STATE)
     return np.asarray(physical.all(-1))
@@ -206,7 +206,7 @@ def _advance(
 
 
 def outcome_makers(chunk: Chunk) -> dict[str, Callable[[Simulation], SweepOutcome]]:
-    """Return the function that makes each outcome; those of the user's file come last."""
+    """Collect the function that makes each outcome; those of the user's file come last."""
     makers: dict[str, Callable[[Simulation], SweepOutcome]] = {
         name: registry.member_class(OUTCOMES, "outcome", name, SweepOutcome)
         for name in chunk.outcomes
@@ -217,12 +217,12 @@ def outcome_makers(chunk: Chunk) -> dict[str, Callable[[Simulation], SweepOutcom
 
 
 def outcome_names(chunk: Chunk) -> list[str]:
-    """Return the names of all outcomes."""
+    """List the names of all outcomes."""
     return list(outcome_makers(chunk))
 
 
 def _user_outcomes(path: str) -> dict[str, Callable[[Simulation], SweepOutcome]]:
-    """Return the outcomes in a user's file: classes, and functions of the final state."""
+    """Load the outcomes in a user's file: classes, and functions of the final state."""
     module = registry.load_file(path, "outcomes")
     makers: dict[str, Callable[[Simulation], SweepOutcome]] = {}
     for name, value in vars(module).items():

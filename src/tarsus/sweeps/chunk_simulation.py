@@ -19,7 +19,7 @@ Array = NDArray[Any]
 
 
 def chunk_simulation(chunk: Chunk) -> Simulation:
-    """Return the simulation of all worlds of a chunk in their initial states."""
+    """Build the simulation of all worlds of a chunk in their initial states."""
     shared, columns = dict(chunk.structure), chunk.columns
     count = len(chunk)
     # the law's parameters per world are set after construction, so that all chunks share one
@@ -62,7 +62,7 @@ def chunk_simulation(chunk: Chunk) -> Simulation:
 
 
 def _with_parameters(default: Any, part: str, chunk: Chunk, excluded: Collection[str] = ()) -> Any:
-    """Return a law or terrain with the chunk's parameters, except those in `excluded`."""
+    """Set the chunk's parameters of a law or terrain, except those in `excluded`."""
     changed = dict[str, Any]()
     for name, value in chunk.structure.items():
         if name.startswith(f"{part}."):
@@ -100,7 +100,7 @@ def _add_noise(simulation: Simulation, chunk: Chunk) -> None:
 
 
 def _is_joint_coordinate(mechanism: Mechanism) -> Array:
-    """Return which coordinates (nq,) belong to hinges and slides."""
+    """Find the coordinates (nq,) that belong to hinges and slides."""
     mask = np.zeros(mechanism.nq, bool)
     for body, columns in zip(mechanism.bodies, mechanism.q_slices, strict=True):
         mask[columns] = body.joint.kind in ("hinge", "slide")
@@ -120,7 +120,7 @@ class ChunkPush:
         self.force = np.stack([np.asarray(axis, float) for axis in axes], -1)
 
     def at(self, step: int) -> dict[str, Array]:
-        """Return the argument of `Simulation.set(push=...)` before a step."""
+        """Compute the argument of `Simulation.set(push=...)` before a step."""
         if self.body is None:
             return {}
         force = self.force if self.steps[0] <= step < self.steps[1] else 0.0 * self.force

@@ -80,7 +80,7 @@ def check_value(name: str, value: Any) -> None:
 
 
 def _options() -> list[str]:
-    """Return the options of a simulation that a sweep may set."""
+    """List the options of a simulation that a sweep may set."""
     return [name for name in options.declared() if name not in UNAVAILABLE_OPTIONS]
 
 
@@ -120,7 +120,7 @@ def _terrain(world: Mapping[str, Any]) -> Any:
 
 
 def user_files(world: Mapping[str, Any]) -> list[str]:
-    """Return the files in a world's entries, such as those of a robot or a user's law."""
+    """Find the files in a world's entries, such as those of a robot or a user's law."""
     robot = str(world.get("robot", ""))
     robots = [robot] if robot and robot not in registry.names("tarsus.robots") else []
     parts = [str(world[name]) for name in FILES if name != "robot" and name in world]
@@ -129,7 +129,7 @@ def user_files(world: Mapping[str, Any]) -> list[str]:
 
 
 def completed(world: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a world's entries with the defaults; raise TarsusError for an incompatible entry."""
+    """Complete a world's entries by the defaults; raise TarsusError for an incompatible entry."""
     entries = {**DEFAULTS, **world}
     pushes = [name for name in entries if name.startswith("push.")]
     if pushes and "push.body" not in entries:

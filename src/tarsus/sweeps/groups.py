@@ -52,7 +52,7 @@ class Chunk:
         return len(self.samples)
 
     def part(self, first: int, last: int) -> Chunk:
-        """Return the worlds from `first` up to, but not including, `last`."""
+        """Select the worlds from `first` up to, but not including, `last`."""
         return Chunk(
             self.structure,
             {name: list(values[first:last]) for name, values in self.columns.items()},
@@ -89,12 +89,12 @@ def _select(keep: str | tuple[int, ...], samples: Sequence[int]) -> str | tuple[
 
 @cache
 def code_versions() -> dict[str, str]:
-    """Return a hash of Tarsus's source, and the versions of the packages that affect results."""
+    """Hash Tarsus's source, and collect the versions of packages that affect results."""
     return {"tarsus": source_hash(SOURCE)} | {p: metadata.version(p) for p in PACKAGES}
 
 
 def _file_hash(name: str) -> str:
-    """Return the hash of a file; it is read again only if it has changed."""
+    """Hash a file; it is read again only if it has changed."""
     try:
         status = Path(name).stat()
         return _cached_hash(name, status.st_mtime_ns, status.st_size)
@@ -143,7 +143,7 @@ def group_worlds(spec: SweepSpec) -> list[Chunk]:
 
 
 def _samples_to_keep(keep: str | int | tuple[int, ...], count: int) -> str | tuple[int, ...]:
-    """Return the samples whose trajectories are saved; a number selects that many, evenly."""
+    """Choose the samples whose trajectories are saved; a number selects that many, evenly."""
     if not isinstance(keep, int):
         invalid = [k for k in keep if k >= count] if not isinstance(keep, str) else []
         if invalid:

@@ -74,5 +74,5 @@ def _check_group(shared: Mapping[str, Any], varying: Sequence[str]) -> None:
 
 
 def _names_of(part: str, names: Iterable[str]) -> list[str]:
-    """Return the names that start with "PART.", without this prefix."""
+    """Select the names that start with "PART.", without this prefix."""
     return [name.partition(".")[2] for name in names if name.startswith(f"{part}.")]

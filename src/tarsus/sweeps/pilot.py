@@ -112,7 +112,7 @@ def _measure_cost(group: Chunk, wait: Callable[[], object]) -> GroupCost:
 
 
 def _measure_worlds(group: Chunk, wait: Callable[[], object]) -> tuple[float, list[str | None]]:
-    """Return the time in s of one world's run, and why each world of the pilot run failed.
+    """Measure the time in s of one world's run; collect why worlds of the pilot run failed.
 
     The step is compiled first. Two batch sizes are timed for a short simulated time, so that costs
     that do not depend on the number of worlds are excluded.
@@ -135,7 +135,7 @@ def _measure_worlds(group: Chunk, wait: Callable[[], object]) -> tuple[float, li
 
 
 def _measure_trajectory(group: Chunk) -> tuple[float, float]:
-    """Return the time in s and the size in MB of one trajectory, from a short run."""
+    """Measure the time in s and the size in MB of one trajectory, in a short run."""
     duration = float(group.structure["seconds"])
     short = min(PILOT_SECONDS, duration)
     world = replace(group.part(0, 1), structure={**group.structure, "seconds": short})
@@ -148,6 +148,6 @@ def _measure_trajectory(group: Chunk) -> tuple[float, float]:
 
 
 def _chunk_size(worlds: int, seconds: float) -> int:
-    """Return the number of worlds in a chunk of about one second of work."""
+    """Choose the number of worlds in a chunk of about one second of work."""
     wanted = round(CHUNK_SECONDS / max(seconds, 1e-9))
     return max(MIN_CHUNK_SIZE, min(wanted, MAX_CHUNK_SIZE, -(-worlds // MIN_CHUNKS)))

@@ -13,7 +13,7 @@ OUTCOMES = "tarsus.sweeps.outcomes"
 
 
 def outcome_unit(outcome: str) -> str:
-    """Return the unit of an outcome; "1" for a user's own outcome."""
+    """Find the unit of an outcome; "1" for a user's own outcome."""
     if outcome not in registry.names(OUTCOMES):
         return "1"
     kind: Any = registry.member_class(OUTCOMES, "outcome", outcome, SweepOutcome)

@@ -118,7 +118,7 @@ def run_sql(
 
 
 def _rows(files: Sequence[Path]) -> Any:
-    """Return the rows of all chunks, which are read on demand; chunks may lack some columns."""
+    """Read the rows of all chunks on demand; chunks may lack some columns."""
     arrow: Any = needed_library("pyarrow", "querying a sweep", "sweeps")
     dataset: Any = needed_library("pyarrow.dataset", "querying a sweep", "sweeps")
     try:
@@ -133,7 +133,7 @@ def _rows(files: Sequence[Path]) -> Any:
 
 
 def failures(folder: str | Path) -> pd.DataFrame:
-    """Return the reasons why worlds failed, the most frequent first.
+    """Count the reasons why worlds failed, the most frequent first.
 
     The columns are `failure`, `worlds` (number of worlds) and `first` (smallest sample).
     """
@@ -145,7 +145,7 @@ def failures(folder: str | Path) -> pd.DataFrame:
 
 
 def warnings(folder: str | Path) -> list[dict[str, Any]]:
-    """Return the warnings of a sweep, the most frequent first.
+    """Collect the warnings of a sweep, the most frequent first.
 
     Each has "code", "worlds" (number of worlds), and "message", from the first chunk with the code.
     """
@@ -202,7 +202,7 @@ def plot(folder: str | Path, x: str, y: str, by: str | None = None) -> Figure:
 
 
 def _label(outcome: str) -> str:
-    """Return an axis label: the outcome with its unit."""
+    """Create an axis label: the outcome with its unit."""
     unit = outcome_unit(outcome)
     return (
         outcome
@@ -240,7 +240,7 @@ def _plot_series(
 
 
 def _bins(values: Any) -> tuple[Any, Any]:
-    """Return the centers of bins of equal count, and the bin of each value.
+    """Compute the centers of bins of equal count, and the bin of each value.
 
     If there are only a few distinct values, each has its own bin.
     """
@@ -254,7 +254,7 @@ def _bins(values: Any) -> tuple[Any, Any]:
 
 
 def report(folder: str | Path, plots: Sequence[Sequence[str]] = ()) -> str:
-    """Return a self-contained HTML page with a summary, the failures, plots and the spec.
+    """Build a self-contained HTML page with a summary, the failures, plots and the spec.
 
     Parameters
     ----------
@@ -291,7 +291,7 @@ def report(folder: str | Path, plots: Sequence[Sequence[str]] = ()) -> str:
 
 
 def last_spec(folder: Path) -> dict[str, Any]:
-    """Return the spec of the last sweep in a folder, with the set of its chunks.
+    """Read the spec of the last sweep in a folder, with the set of its chunks.
 
     Returns an empty dictionary if `sweep.json` is missing or damaged.
     """
@@ -306,12 +306,12 @@ def last_spec(folder: Path) -> dict[str, Any]:
 
 
 def _html_table(frame: Any) -> str:
-    """Return a data frame as an HTML table."""
+    """Format a data frame as an HTML table."""
     numbers = [k for k, kind in enumerate(frame.dtypes) if kind.kind in "fiu"]
     rows = [["" if v is None or v != v else str(v) for v in row] for row in frame.to_numpy()]
     return table([str(c) for c in frame.columns], rows, numbers)
 
 
 def _quoted(name: str) -> str:
-    """Return the name of a column, quoted for SQL."""
+    """Quote the name of a column for SQL."""
     return '"' + name.replace('"', '""') + '"'

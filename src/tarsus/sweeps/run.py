@@ -260,7 +260,7 @@ def _run(
 def _estimate(
     report: SweepReport, groups: Sequence[Chunk], costs: Sequence[pilot.GroupCost], folder: Path
 ) -> SweepReport:
-    """Return the estimate of a dry run; chunk sizes are those of an earlier run in the folder."""
+    """Estimate a dry run; chunk sizes are those of an earlier run in the folder."""
     stored = Store(folder).stored_sizes([group.digest for group in groups])
     sizes = stored or [cost.size for cost in costs]
     return replace(

@@ -18,21 +18,21 @@ METHODS = ("grid", "latin", "random")
 
 @dataclass(frozen=True)
 class Axis(ABC):
-    """Axis of a sweep: an entry that is varied."""
+    """Axis of a sweep: a varied entry."""
 
     name: str
 
     @abstractmethod
     def at(self, share: Array) -> list[Any]:
-        """Return the values at positions (n,) along the axis, 0 to 1."""
+        """Compute the values at positions (n,) along the axis, 0 to 1."""
 
     @abstractmethod
     def points(self) -> list[Any]:
-        """Return the values on a grid."""
+        """Compute the values on a grid."""
 
     @staticmethod
     def read(name: str, table: Mapping[str, Any]) -> Axis:
-        """Return the axis of a range { low, high, log = true, steps = 5, whole = true }."""
+        """Read the axis of a range { low, high, log = true, steps = 5, whole = true }."""
         known = ("low", "high", "log", "steps", "whole")
         for key in table:
             if key not in known:
@@ -106,7 +106,7 @@ class ListAxis(Axis):
 
 
 def sampled(axes: Mapping[str, Axis], method: str, count: int, seed: int) -> dict[str, list[Any]]:
-    """Return the values of every axis by name, one per world.
+    """Sample the values of every axis by name, one per world.
 
     Parameters
     ----------

@@ -157,7 +157,7 @@ def read(path: Path) -> SweepSpec:
 
 
 def from_tables(tables: Mapping[str, Any], folder: Path = Path()) -> SweepSpec:
-    """Return the spec of tables that have the form of a TOML file.
+    """Parse the spec of tables that have the form of a TOML file.
 
     Parameters
     ----------
@@ -202,7 +202,7 @@ def from_tables(tables: Mapping[str, Any], folder: Path = Path()) -> SweepSpec:
 
 
 def parse_keep(value: Any) -> str | int | tuple[int, ...]:
-    """Return `SweepSpec.keep` for a word, a number, samples, or a text of sample numbers.
+    """Parse `SweepSpec.keep`: a word, a number, samples, or a text of sample numbers.
 
     Names of outcomes are not checked.
     """
@@ -229,7 +229,7 @@ def _megabytes(value: Any) -> float:
 
 
 def _flatten(prefix: str, table: Mapping[str, Any], axes: bool = False) -> list[tuple[str, Any]]:
-    """Return the entries of nested tables with dotted names; the range of an axis is one entry."""
+    """Flatten nested tables to entries with dotted names; the range of an axis is one entry."""
     flat: list[tuple[str, Any]] = []
     for key, value in table.items():
         name = f"{prefix}{key}"

@@ -42,7 +42,7 @@ class Store:
         return self.folder / CHUNKS / f"{digest}.parquet"
 
     def finished(self) -> set[str]:
-        """Return the digests of all finished chunks."""
+        """Find the digests of all finished chunks."""
         return {path.stem for path in (self.folder / CHUNKS).glob("*.parquet")}
 
     def write(self, digest: str, rows: bytes, trajectories: Mapping[str, bytes]) -> None:
@@ -73,12 +73,12 @@ class Store:
             shutil.rmtree(part, ignore_errors=True)
 
     def megabytes(self) -> float:
-        """Return the total size of all saved trajectories in MB."""
+        """Sum the sizes of all saved trajectories in MB."""
         files = (self.folder / TRAJECTORIES).glob("*/*.nc")
         return sum(path.stat().st_size for path in files) / MB
 
     def chunk_sizes(self, groups: Sequence[str], measure: Any) -> list[int]:
-        """Return the number of worlds per chunk for each group.
+        """Choose the number of worlds per chunk for each group.
 
         Parameters
         ----------
@@ -108,7 +108,7 @@ class Store:
         return self.folder / f"plan-{name}.json"
 
     def stored_sizes(self, groups: Sequence[str]) -> list[int]:
-        """Return the numbers of worlds per chunk that an earlier run stored, or []."""
+        """Read the numbers of worlds per chunk that an earlier run stored, or []."""
         path, count = self._plan_path(groups), len(groups)
         if not path.exists():
             return []

@@ -44,7 +44,7 @@ class MeanOutcome:
 
 
 def estimate(values: Any, share: bool) -> MeanOutcome | None:
-    """Return the mean of the finite values with its interval; None if there are none.
+    """Compute the mean of the finite values with its interval; None if there are none.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ class Cell:
 
 
 def summary(folder: str | Path) -> list[Cell]:
-    """Return one cell for all worlds, then one for each value or range of each parameter."""
+    """Compute one cell for all worlds, then one for each value or range of each parameter."""
     rows = run_sql(folder)
     spec = last_spec(Path(folder))
     fixed = spec.get("names", [])
@@ -95,7 +95,7 @@ def summary(folder: str | Path) -> list[Cell]:
 
 
 def tables(folder: str | Path) -> tuple[TextTable, str]:
-    """Return the summary as a table to print, and the reasons for failures as text."""
+    """Format the summary as a table to print, and the reasons for failures as text."""
     cells = summary(folder)
     names = list(cells[0].outcomes)
     head = [
@@ -116,7 +116,7 @@ def tables(folder: str | Path) -> tuple[TextTable, str]:
 
 
 def format_mean(outcome: MeanOutcome | None) -> str:
-    """Return a mean with its interval, rounded to two significant digits of the interval."""
+    """Format a mean with its interval, rounded to two significant digits of the interval."""
     if outcome is None:
         return "-"
     if outcome.share:
@@ -140,7 +140,7 @@ def _cell(name: str, value: str, rows: pd.DataFrame, proportions: dict[str, bool
 
 
 def _parts(rows: Any, name: str) -> list[tuple[str, Any]]:
-    """Return the rows for each value of a parameter, or for ranges with equal numbers of worlds."""
+    """Split the rows by the values of a parameter, or by ranges with equally many worlds."""
     values: Any = rows[name]
     distinct: list[Any] = sorted(values.dropna().unique(), key=lambda v: (isinstance(v, str), v))
     if len(distinct) <= MAX_VALUES or values.dtype.kind not in "fi":
@@ -154,14 +154,14 @@ def _parts(rows: Any, name: str) -> list[tuple[str, Any]]:
 
 
 def _format_value(value: Any) -> str:
-    """Return a value as text; for a path, only the name of the file."""
+    """Format a value as text; for a path, only the name of the file."""
     if isinstance(value, str):
         return Path(value).name if "/" in value or "\\" in value else value
     return f"{value:.4g}"
 
 
 def _heading(name: str, outcome: MeanOutcome | None) -> str:
-    """Return the heading of an outcome, with its unit."""
+    """Format the heading of an outcome, with its unit."""
     if outcome is not None and outcome.share:
         return f"{name} / %"
     unit = outcome_unit(name)

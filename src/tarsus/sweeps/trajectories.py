@@ -40,7 +40,7 @@ class TrajectoryFile:
 def trajectories(
     chunk: Chunk, measured: Mapping[str, Array], failure: Sequence[str | None]
 ) -> dict[int, TrajectoryFile]:
-    """Return the saved trajectories of a chunk by sample.
+    """Simulate the saved trajectories of a chunk, by sample.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def trajectories(
 def selected(
     chunk: Chunk, measured: Mapping[str, Array], failure: Sequence[str | None]
 ) -> NDArray[np.bool_]:
-    """Return for which worlds of a chunk the trajectory is saved, shape (worlds,)."""
+    """Find the worlds of a chunk whose trajectory is saved, shape (worlds,)."""
     keep = chunk.keep
     if not isinstance(keep, str):
         return np.isin(chunk.samples, keep)
@@ -76,7 +76,7 @@ def selected(
 
 
 def simulate_log(world: Chunk) -> xr.Dataset | None:
-    """Return the log of a chunk of one world, up to where it diverged; None if it has no step."""
+    """Simulate the log of a chunk of one world until it diverges; None if it has no step."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", TarsusWarning)  # reported by the batch

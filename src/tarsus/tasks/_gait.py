@@ -115,7 +115,7 @@ class GaitTask(LearningTask):
         return replace(self, **{k: v for k, v in own.items() if getattr(self, k, v) is None})
 
     def prepared(self, robot: Robot) -> Robot:
-        """Return the robot with knees bent enough to walk, and with rotor inertias."""
+        """Bend the robot's knees enough to walk, and add rotor inertias."""
         return crouch(with_rotors(robot, self.rotor), fitted_value(self.crouch))
 
     def contacts(self, mechanism: Mechanism) -> tuple[str, ...]:
@@ -123,7 +123,7 @@ class GaitTask(LearningTask):
         return tuple(foot for leg in strides(mechanism) for foot in leg.feet)
 
     def moved_motors(self, mechanism: Mechanism) -> tuple[int, ...]:
-        """Return the motors of the legs."""
+        """Find the motors of the legs."""
         joints = {joint for leg in strides(mechanism) for joint in leg.joints}
         return tuple(k for k, motor in enumerate(mechanism.actuators) if motor.joint in joints)
 
@@ -218,7 +218,7 @@ class GaitTask(LearningTask):
         return ca.logic_or(sunk, now.rotation[2, 2] < UPRIGHT_COSINE)
 
     def _timing(self, now: StateView) -> SX:
-        """Return the share of legs that are in contact exactly when the clock prescribes it."""
+        """Compute the fraction of legs that are in contact exactly when the clock prescribes it."""
         legs = strides(now.kin.mechanism)
         first = ca.sin(2 * np.pi * fitted_value(self.frequency) * now.clock) >= 0
         correct = SX(0)
@@ -233,7 +233,7 @@ class GaitTask(LearningTask):
 
 @lru_cache(maxsize=CACHE_SIZE)
 def gait_defaults(mechanism: Mechanism) -> GaitDefaults:
-    """Return the default gait of a robot.
+    """Choose the default gait of a robot.
 
     Four legs trot with the values of a robot of knee height. Two legs of length L walk, in units of
     sqrt(g L) and sqrt(g / L).
@@ -265,6 +265,6 @@ def _term(name: str, scale: float = 1.0) -> tuple[TermSource, ...]:
 
 
 def _slope(now: StateView, body: int, upright: NDArray[np.float64]) -> SX:
-    """Return the squared sine of a sole's tilt; `upright`, (3,), is its normal in its body."""
+    """Compute the squared sine of a sole's tilt; `upright`, (3,), is its normal in its body."""
     up = ca.mtimes(now.kin.world_rotation[body][2, :], SX(ca.DM(upright)))
     return 1 - up**2

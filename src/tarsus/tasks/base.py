@@ -160,7 +160,7 @@ class Observed:
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """Deviation from what the task asks for, zero at best, and its unit."""
+    """Deviation from the goal of the task, zero at best, and its unit."""
 
     value: SX
     unit: str
@@ -168,7 +168,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class TrainingDefaults:
-    """Training settings of a task, for what the user leaves open.
+    """Training settings of a task, for values that the user does not set.
 
     Attributes
     ----------
@@ -253,15 +253,15 @@ class LearningTask(ABC):
         return self.tumble > 0 or self.place > 0 or self.has_levels
 
     def suits(self, mechanism: Mechanism) -> str | None:
-        """Return None, or one sentence that says why this robot cannot perform the task."""
+        """Return None, or one sentence that explains why this robot cannot perform the task."""
         return None if mechanism.floating else "its base is fixed."
 
     def fitted(self, robot: Robot) -> Self:
-        """Return the task with its open settings taken from the robot; by default unchanged."""
+        """Take the open settings of the task from the robot; by default return it unchanged."""
         return self
 
     def prepared(self, robot: Robot) -> Robot:
-        """Return the robot as the task needs it; by default unchanged."""
+        """Modify the robot as the task requires; by default return it unchanged."""
         return robot
 
     def training_defaults(self, mechanism: Mechanism) -> TrainingDefaults:
@@ -273,7 +273,7 @@ class LearningTask(ABC):
         return None
 
     def moved_motors(self, mechanism: Mechanism) -> tuple[int, ...]:
-        """Return the indices of the motors that an action moves, shape (k,); the others hold.
+        """Return the indices of the motors that an action moves, shape (k,); the others hold still.
 
         By default an action moves all motors.
         """
@@ -307,7 +307,7 @@ class LearningTask(ABC):
         return 1.0
 
     def progress(self, now: StateView) -> SX:
-        """Return how well the robot does, 0 to 1; an episode's mean decides its next level."""
+        """Rate the robot's success, 0 to 1; an episode's mean decides its next level."""
         return SX(0)
 
     @abstractmethod
@@ -316,26 +316,26 @@ class LearningTask(ABC):
 
     @abstractmethod
     def observations(self, now: StateView) -> Mapping[str, Observed]:
-        """Return the parts of an observation, in order, of magnitude one."""
+        """Compute the parts of an observation, in order, of magnitude one."""
 
     @abstractmethod
     def rewards(self, now: StateView) -> Mapping[str, SX]:
-        """Return the reward rates, per second, by name."""
+        """Compute the reward rates, per second, by name."""
 
     def reference_motion(self, mechanism: Mechanism, stand: NDArray[np.float64], clock: SX) -> SX:
-        """Return offsets of the motor targets from `stand`, before any action, shape (n,), in rad.
+        """Compute offsets of motor targets from `stand`, before any action, shape (n,), in rad.
 
         By default they are 0. `clock` is the time since the episode started, in s.
         """
         return SX.zeros(len(mechanism.actuators))
 
     def measures(self, now: StateView) -> Mapping[str, Measured]:
-        """Return the deviations from what the task asks for, by name; none by default."""
+        """Compute the deviations from the goals of the task, by name; none by default."""
         return {}
 
     @abstractmethod
     def failed(self, now: StateView) -> SX:
-        """Return whether the episode ends as a failure, 0 or 1."""
+        """Compute whether the episode ends as a failure, 0 or 1."""
 
 
 def fitted_value(value: T | None) -> T:

@@ -101,7 +101,7 @@ class GetUp(LearningTask):
         )
 
     def _soft_ground(self, mechanism: Mechanism) -> dict[str, float]:
-        """Return ground stiffness and damping, soft for the robot and stable at TRAINING_DT."""
+        """Choose ground stiffness and damping, soft for the robot and stable at TRAINING_DT."""
         # from weight and size
         robot, dt = self.prepared(Robot.of(mechanism)), TRAINING_DT
         share, g = robot.mass / 4, float(np.linalg.norm(robot.gravity_acceleration))
@@ -118,7 +118,7 @@ class GetUp(LearningTask):
         return {"c_N": c, "c_T": c, "d_N": d, "d_T": d}
 
     def prepared(self, robot: Robot) -> Robot:
-        """Return the robot with contacts on trunk and thighs, rotor inertias and back-EMF."""
+        """Add contacts on trunk and thighs, rotor inertias and back-EMF to the robot."""
         robot = crouch(robot, self.crouch)
         robot = with_back_emf(with_rotors(robot, self.rotor), self.brake)
         # the feet, and both ends of the thighs
@@ -197,14 +197,14 @@ class GetUp(LearningTask):
         return ca.logic_and(now.clock > self.within, lies)
 
     def _tilt(self, now: StateView) -> SX:
-        """Return the tilt of the base, in rad."""
+        """Compute the tilt of the base, in rad."""
         return ca.acos(ca.fmin(ca.fmax(now.rotation[2, 2], -1), 1))
 
     def _commanded_height(self, now: StateView) -> SX:
-        """Return the commanded height of the base, in m."""
+        """Compute the commanded height of the base, in m."""
         return now.command["stand"] * now.stand[2]
 
 
 def _uprightness(rotation: SX) -> SX:
-    """Return how upright the base is, 0 to 1: 0.53 at a tilt of 45 degrees, 0.06 at 90."""
+    """Compute how upright the base is, 0 to 1: 0.53 at a tilt of 45 degrees, 0.06 at 90."""
     return (0.5 * (1 + rotation[2, 2])) ** 4

@@ -94,7 +94,7 @@ class JumpTo(LearningTask):
         return ca.logic_or(sunk, now.rotation[2, 2] < UPRIGHT_COSINE)
 
     def _flight(self, now: StateView) -> tuple[SX, SX, SX]:
-        """Return time since take-off (negative before), flight time and initial speed.
+        """Compute time since take-off (negative before), flight time and initial speed.
 
         They are those of a point thrown upwards, in s and m/s.
         """
@@ -103,12 +103,12 @@ class JumpTo(LearningTask):
         return ca.fmod(now.clock, self.every) - self.bend, 2 * speed / gravity, speed
 
     def _flying(self, now: StateView) -> SX:
-        """Return whether the feet should be off the ground, 0 or 1."""
+        """Compute whether the feet should be off the ground, 0 or 1."""
         t, flight, _ = self._flight(now)
         return ca.logic_and(t > 0, t < flight)
 
     def _path(self, now: StateView) -> SX:
-        """Return the desired height of the base above standing, in m.
+        """Compute the desired height of the base above standing, in m.
 
         It is a free flight, joined at the same speed to cubics that start and end at rest.
         """

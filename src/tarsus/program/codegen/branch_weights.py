@@ -18,6 +18,6 @@ METADATA = tuple(
 
 
 def loop_weights(block: While) -> str:
-    """Return the weights of the branch into a loop's next iteration."""
+    """Compute the weights of the branch into a loop's next iteration."""
     rare = block.max_iterations <= MAX_RARE_ITERATIONS
     return f", !prof !{RARE_LOOP if rare else LOOP}"

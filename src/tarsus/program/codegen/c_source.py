@@ -38,13 +38,13 @@ class Code:
 
 
 def identifier(name: str) -> str:
-    """Return a name as a C identifier."""
+    """Convert a name to a C identifier."""
     text = re.sub(r"\W", "_", name.removeprefix("~"), flags=re.ASCII)
     return text if re.match(r"[A-Za-z_]", text) else f"_{text}"
 
 
 def members(program: Program) -> dict[str, str]:
-    """Return the members of a world's record: a name for each persistent register."""
+    """Name the members of a world's record: one for each persistent register."""
     names: dict[str, str] = {}
     for register in program.persistent:
         if register.size:
@@ -56,7 +56,7 @@ def members(program: Program) -> dict[str, str]:
 
 
 def step_function(program: Program, name: str, record: str) -> Code:
-    """Return `void NAME(RECORD *d)`, one run over a record with `members` and `work`."""
+    """Generate `void NAME(RECORD *d)`, one run over a record with `members` and `work`."""
     program = program.expanded
     own, temporary = members(program), layout(program)[1]
 
@@ -77,7 +77,7 @@ def step_function(program: Program, name: str, record: str) -> Code:
 
 
 def plain_function(program: Program, signature: str, place: Place) -> Code:
-    """Return a function of a program that is one basic block.
+    """Generate a function for a program that is one basic block.
 
     Parameters
     ----------
@@ -101,14 +101,14 @@ def plain_function(program: Program, signature: str, place: Place) -> Code:
 
 
 def numbers(values: object, width: int = 4) -> str:
-    """Return numbers as C literals, `width` per line."""
+    """Format numbers as C literals, `width` per line."""
     texts = [literal(x) for x in values]  # type: ignore[attr-defined]
     rows = [texts[k : k + width] for k in range(0, len(texts), width)]
     return ",\n".join("    " + ", ".join(row) for row in rows)
 
 
 def literal(x: float) -> str:
-    """Return the shortest C literal that reads back as the same number."""
+    """Format the shortest C literal that reads back as the same number."""
     x = float(x)
     if math.isnan(x):
         return "NAN"
@@ -118,7 +118,7 @@ def literal(x: float) -> str:
 
 
 def straight(block: BasicBlock, place: Place) -> tuple[str, set[str]]:
-    """Return the lines of a basic block, and the helpers that they call."""
+    """Generate the lines of a basic block, and the helpers that they call."""
     t, s = tape(block.function), _CWriter()
     uses, values = t.use_counts(), [""] * len(t.nodes)
     for k, node in enumerate(t.nodes):
@@ -140,7 +140,7 @@ def straight(block: BasicBlock, place: Place) -> tuple[str, set[str]]:
 
 
 def _without_dead_code(lines: list[str]) -> str:
-    """Return the lines without definitions that nothing reads."""
+    """Remove definitions that nothing reads."""
     kept, read = [], set[str]()
     for line in reversed(lines):
         defined = DEFINED.match(line)
@@ -161,7 +161,7 @@ class _Functions:
         self._loops = 0
 
     def calls(self, blocks: tuple[Block, ...], indent: str, count: str = "") -> str:
-        """Return the code that runs blocks; `count`: counter of the enclosing loop."""
+        """Generate the code that runs blocks; `count`: counter of the enclosing loop."""
         parts = []
         for block in blocks:
             if isinstance(block, BasicBlock):
@@ -278,7 +278,7 @@ LOGIC: Mapping[str, str] = {"and": "&&", "or": "||"}
 
 
 def helper_text(names: frozenset[str]) -> str:
-    """Return the definitions of helpers."""
+    """Generate the definitions of helpers."""
     known = HELPERS | {
         "entry_of": (
             "size_t entry_of(double x, double last)\n{\n    double at = floor(x);\n"

@@ -53,7 +53,7 @@ class ColdCalls(InactiveLanes):
         """Write a basic block."""
 
     def _find_fast_path(self) -> FastPath | None:
-        """Return the end of the step that is written twice."""
+        """Find the end of the step that is written twice."""
         return find_fast_path(self.program, self._is_cold)
 
     def _step(self) -> None:
@@ -111,7 +111,7 @@ class ColdCalls(InactiveLanes):
         w.forget()
 
     def _exit_label(self, block: Block) -> str:
-        """Return the label of a block, or of a loop's end, to which the fast path exits."""
+        """Choose the label of a block, or of a loop's end, to which the fast path exits."""
         assert self._fast_path
         blocks = self._fast_path.blocks
         number = blocks.index(block) if block in blocks else len(blocks)
@@ -158,7 +158,7 @@ class ColdCalls(InactiveLanes):
         return self._copies.get(read) == to
 
     def _entering(self, condition: str) -> str:
-        """Return the mask of active lanes that begin another iteration."""
+        """Compute the mask of active lanes that begin another iteration."""
         mask = self.writer.lt(self.writer.const(0.0), self._load(condition, 0))
         if self._masks and self.target.lanes > 1:
             return self.writer.operation("and", [mask, self._masks[-1]])

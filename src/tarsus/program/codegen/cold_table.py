@@ -20,7 +20,7 @@ POLL_INTERVAL = 200  # microseconds
 
 
 def table(count: int) -> list[str]:
-    """Return the table, the addresses, and a function that does nothing, for failures."""
+    """Generate the table, the addresses, and a function that does nothing, for failures."""
     return [
         f"@{TABLE} = global [{count} x ptr] zeroinitializer",
         f"@{REQUEST} = global [{count} x ptr] zeroinitializer",
@@ -49,7 +49,7 @@ class Handover:
 
 
 def call(number: int, condition: str, handover: Handover) -> list[str]:
-    """Return the call of a cold function, on a branch that is rarely taken.
+    """Generate the call of a cold function, on a branch that is rarely taken.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def call(number: int, condition: str, handover: Handover) -> list[str]:
 
 
 def function(body: list[str], tables: int) -> list[str]:
-    """Return a cold function with a body; `tables`: number of its look-up tables."""
+    """Generate a cold function with a body; `tables`: number of its look-up tables."""
     own = [f"@{TABLES} = global [{tables} x ptr] zeroinitializer"] if tables else []
     return [
         *own,

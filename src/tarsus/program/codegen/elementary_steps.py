@@ -78,23 +78,23 @@ def horner(s: Arithmetic, x: str, tables: dict[int, tuple[float, ...]]) -> str:
 
 
 def nearest(s: Arithmetic, x: str, factor: str, step: float) -> str:
-    """Return the multiple of `step` (a power of two) nearest to x * factor."""
+    """Find the multiple of `step` (a power of two) nearest to x * factor."""
     shifter = s.const(step * FORMATS[s.bits].shifter)
     return s.sub(s.fma(x, factor, shifter), shifter)
 
 
 def at_most(s: Arithmetic, x: str, high: float) -> str:
-    """Return min(x, high); NaN stays NaN."""
+    """Compute min(x, high); NaN stays NaN."""
     return s.select(s.lt(s.const(high), x), s.const(high), x)
 
 
 def clamp(s: Arithmetic, x: str, low: float, high: float) -> str:
-    """Return x clamped to a range; NaN stays NaN."""
+    """Clamp x to a range; NaN stays NaN."""
     return at_most(s, s.select(s.lt(x, s.const(low)), s.const(low), x), high)
 
 
 def atan_from(s: Arithmetic, turn: str, u: str) -> str:
-    """Return turn * pi + atan(u) for |u| <= tan(pi/8)."""
+    """Compute turn * pi + atan(u) for |u| <= tan(pi/8)."""
     high, low = (s.const(part) for part in table.PI[s.bits])
     z = s.mul(u, u)
     rest = s.fma(s.mul(u, z), horner(s, z, table.ATAN), s.mul(turn, low))
@@ -102,45 +102,45 @@ def atan_from(s: Arithmetic, turn: str, u: str) -> str:
 
 
 def half_angle(s: Arithmetic, size: str) -> tuple[str, str, str]:
-    """Return |x| > 1/2, sqrt((1 - |x|) / 2), and the polynomial's argument: its square or x*x."""
+    """Compute |x| > 1/2, sqrt((1 - |x|) / 2), and the polynomial's argument: its square or x*x."""
     half = s.const(0.5)
     big, square = s.lt(half, size), s.fma(size, s.const(-0.5), half)
     return big, s.sqrt(square), s.select(big, square, s.mul(size, size))
 
 
 def expm1_near_zero(s: Arithmetic, r: str) -> str:
-    """Return exp(x) - 1 for |x| up to about ln(2) / 2."""
+    """Compute exp(x) - 1 for |x| up to about ln(2) / 2."""
     return s.fma(s.mul(r, r), horner(s, r, table.EXPM1), r)
 
 
 def exp_parts(s: Arithmetic, x: str) -> tuple[str, str]:
-    """Return n and q with exp(x) = 2**n * (1 + q)."""
+    """Compute n and q with exp(x) = 2**n * (1 + q)."""
     high, low = (s.const(-part) for part in table.LN2[s.bits])
     n = nearest(s, x, s.const(1.0 / math.log(2)), 1.0)
     return n, expm1_near_zero(s, s.fma(n, low, s.fma(n, high, x)))
 
 
 def exp_minus_one(s: Arithmetic, n: str, q: str, fewer: int) -> str:
-    """Return (2**n * (1 + q) - 1) / 2**fewer; `fewer` prevents overflow of large results."""
+    """Compute (2**n * (1 + q) - 1) / 2**fewer; `fewer` prevents overflow of large results."""
     scale = power_of_two(s, s.sub(n, s.const(float(fewer))) if fewer else n)
     return s.fma(scale, q, s.sub(scale, s.const(2.0**-fewer)))
 
 
 def power_of_two(s: Arithmetic, n: str) -> str:
-    """Return 2**n, a normal number, by shifting the digits of n to the exponent."""
+    """Compute 2**n, a normal number, by shifting the digits of n to the exponent."""
     form = FORMATS[s.bits]
     digits = s.bits_of(s.add(n, s.const(form.shifter + form.bias)))
     return s.from_bits(s.integer_op("shl", digits, s.integer(form.digits)))
 
 
 def scaled(s: Arithmetic, x: str, n: str) -> str:
-    """Return x * 2**n, in two steps for correct overflow and gradual underflow."""
+    """Compute x * 2**n, in two steps for correct overflow and gradual underflow."""
     half = s.floor(s.mul(n, s.const(0.5)))
     return s.mul(s.mul(x, power_of_two(s, half)), power_of_two(s, s.sub(n, half)))
 
 
 def split_exponent(s: Arithmetic, x: str) -> tuple[str, str]:
-    """Return m in [sqrt(1/2), sqrt(2)) and integer e with x = m * 2**e, for positive finite x."""
+    """Find m in [sqrt(1/2), sqrt(2)) and integer e with x = m * 2**e, for positive finite x."""
     form = FORMATS[s.bits]
     unit, first = form.bias << form.digits, 2.0**form.digits + form.bias
     is_small, lift = s.lt(x, s.const(2.0 ** (1 - form.bias))), form.digits + 2
@@ -156,7 +156,7 @@ def split_exponent(s: Arithmetic, x: str) -> tuple[str, str]:
 
 
 def log_plus(s: Arithmetic, x: str, extra: str) -> str:
-    """Return log(x) + extra for positive finite x: log(1 + f) = f - ratio * (f - z * P(z))."""
+    """Compute log(x) + extra for positive finite x: log(1 + f) = f - ratio * (f - z * P(z))."""
     high, low = (s.const(part) for part in table.LN2[s.bits])
     m, e = split_exponent(s, x)
     f = s.sub(m, s.const(1.0))
@@ -167,7 +167,7 @@ def log_plus(s: Arithmetic, x: str, extra: str) -> str:
 
 
 def with_special_logs(s: Arithmetic, x: str, result: str) -> str:
-    """Return a logarithm with its values at zero, infinity, NaN and negative x."""
+    """Compute a logarithm with its values at zero, infinity, NaN and negative x."""
     zero = s.const(0.0)
     result = s.select(s.lt(x, s.const(INF)), result, x)
     result = s.select(s.lt(x, zero), s.const(NAN), result)
@@ -175,7 +175,7 @@ def with_special_logs(s: Arithmetic, x: str, result: str) -> str:
 
 
 def log2_pair(s: Arithmetic, x: str) -> tuple[str, str]:
-    """Return log2(x) of positive finite x as two summands, to 2**-63 relative (float32: 2**-35)."""
+    """Compute log2(x) of positive finite x as two summands, to 2**-63 (float32: 2**-35)."""
     one = s.const(1.0)
     lead, lead_low = (s.const(part) for part in table.TWO_OVER_LN2[s.bits])
     third, third_low = (s.const(part) for part in table.TWO_THIRDS_OVER_LN2[s.bits])
@@ -196,12 +196,12 @@ def log2_pair(s: Arithmetic, x: str) -> tuple[str, str]:
 
 
 def two_sum(s: Arithmetic, a: str, b: str, low: str) -> tuple[str, str]:
-    """Return a + b + low as two numbers, for |a| >= |b| or a = 0, and small `low`."""
+    """Compute a + b + low as two numbers, for |a| >= |b| or a = 0, and small `low`."""
     total = s.add(a, b)
     return total, s.add(s.add(s.sub(a, total), b), low)
 
 
 def two_product(s: Arithmetic, a: str, a_low: str, b: str, b_low: str) -> tuple[str, str]:
-    """Return (a + a_low) * (b + b_low) as two numbers."""
+    """Compute (a + a_low) * (b + b_low) as two numbers."""
     total = s.mul(a, b)
     return total, s.fma(a_low, b, s.fma(a, b_low, s.fma(a, b, s.neg(total))))

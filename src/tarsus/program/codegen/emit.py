@@ -67,7 +67,7 @@ class Emitter(ColdCalls):
             )
 
     def text(self) -> str:
-        """Return the module of the kernel, without its cold functions."""
+        """Generate the module of the kernel, without its cold functions."""
         self._step()
         shell = self.shell.wrap(self.program, self.target, self._workspace())
         declarations = [*self.writer.declarations(), *shell.declarations]
@@ -78,7 +78,7 @@ class Emitter(ColdCalls):
         return "\n".join([*lines, *metadata, *branch_weights.METADATA, ""])
 
     def cold_function(self) -> str:
-        """Return the module of a cold function, whose program is one loop.
+        """Generate the module of a cold function, whose program is one loop.
 
         The program is one of `Program.cold_program`; the function's symbol is `cold_table.NAME`.
         """
@@ -169,7 +169,7 @@ class Emitter(ColdCalls):
         return s.operation(op, [values[a] for a in node.args])
 
     def _memory_of(self, block: BasicBlock) -> Memory:
-        """Return the arguments of a block that are in memory."""
+        """Find the arguments of a block that are in memory."""
         names = self._persistent | self._memory
         written = [
             k for k, name in enumerate(block.outputs) if name in names and name not in block.inputs
@@ -233,7 +233,7 @@ class Emitter(ColdCalls):
         s.forget()
 
     def _loop_metadata(self, block: While) -> str:
-        """Return metadata that excludes loop-invariant code motion from the outermost loop.
+        """Create metadata that excludes loop-invariant code motion from the outermost loop.
 
         Moved out of it, invariant values of inner loops would be computed even if those loops are
         not entered, and need more registers than there are.
@@ -272,7 +272,7 @@ class Emitter(ColdCalls):
         self.writer.forget()
 
     def _slice_offset(self, block: Slice) -> str:
-        """Return the name of an i64: where the slice of this iteration begins."""
+        """Name an i64: the beginning of the slice of this iteration."""
         before = self.writer.access(f"sub i64 {self._iterations[-1]}, 1")
         return self.writer.access(f"mul i64 {before}, {self.program.sizes[block.part]}")
 
@@ -299,5 +299,5 @@ class Emitter(ColdCalls):
 
 
 def ir_text(program: Program, target: Target, split_blocks: bool = False) -> str:
-    """Return the LLVM IR of a program's kernel; `split_blocks` as of `Emitter`."""
+    """Generate the LLVM IR of a program's kernel; `split_blocks` as of `Emitter`."""
     return Emitter(program, target, split_blocks=split_blocks).text()

@@ -21,7 +21,7 @@ class InactiveLanes(RegisterFile):
         self.writer.lines += [f"  br label %{label}", f"{label}:"]
 
     def _entries_to_save(self, block: While) -> list[tuple[str, int]]:
-        """Return the entries that an iteration writes, which inactive lanes must keep.
+        """Find the entries that an iteration writes, which inactive lanes must retain.
 
         Registers local to an inner loop are not among them. To save them would keep their values
         live from iteration to iteration, and from step to step.
@@ -63,7 +63,7 @@ class InactiveLanes(RegisterFile):
             self._begin_block(f"{tag}.end")
 
     def _saved(self, index: int) -> str:
-        """Return a typed pointer to a saved entry."""
+        """Create a typed pointer to a saved entry."""
         self._saved_count = max(self._saved_count, index + 1)
         pointer = f"getelementptr inbounds {self._number}, ptr {SAVED}, i64 {index}"
         return f"ptr {self.writer.access(pointer)}, align {self._align}"

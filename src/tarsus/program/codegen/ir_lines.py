@@ -45,7 +45,7 @@ class IrLines:
         self._suffix = (f"v{lanes}" if lanes > 1 else "") + f"f{bits}"
 
     def with_lanes(self, lanes: int) -> Self:
-        """Return a writer with another number of lanes that writes to the same lines."""
+        """Create a writer with another number of lanes that writes to the same lines."""
         short_blocks = self._block_length == MAX_BLOCK
         other = type(self)(lanes, self.bits, short_blocks, "w")
         other.lines, other._declared = self.lines, self._declared
@@ -59,7 +59,7 @@ class IrLines:
         self._declared["declare " + signature] = None
 
     def declarations(self) -> list[str]:
-        """Return the declarations of all intrinsics used."""
+        """List the declarations of all intrinsics used."""
         return list(self._declared)
 
     def forget(self) -> None:
@@ -88,14 +88,14 @@ class IrLines:
         return self.define(expression)
 
     def const(self, x: float) -> str:
-        """Return a constant with the same number in every lane."""
+        """Write a constant with the same number in every lane."""
         if self.bits == 32:
             x = _rounded(x)
         word = f"0x{struct.unpack('<Q', struct.pack('<d', x))[0]:016X}"
         return word if self.lanes == 1 else f"splat ({self.scalar} {word})"
 
     def broadcast(self, number: str) -> str:
-        """Return a value with a scalar in every lane."""
+        """Broadcast a scalar to every lane."""
         if self.lanes == 1:
             return number
         one = self.define(f"insertelement {self.vector} poison, {self.scalar} {number}, i64 0")
@@ -103,7 +103,7 @@ class IrLines:
         return self.define(f"shufflevector {self.vector} {one}, {self.vector} poison, {how}")
 
     def integer(self, x: int) -> str:
-        """Return a constant with the same integer in every lane."""
+        """Write a constant with the same integer in every lane."""
         return str(x) if self.lanes == 1 else f"splat (i{self.bits} {x})"
 
 

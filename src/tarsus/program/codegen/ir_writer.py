@@ -39,7 +39,7 @@ class IrWriter(IrLines):
         return self.define(call % args)
 
     def fma(self, a: str, b: str, c: str) -> str:
-        """Return a * b + c with one rounding."""
+        """Write a * b + c with one rounding."""
         return self._intrinsic("fma", a, b, c)
 
     def abs(self, a: str) -> str:
@@ -75,7 +75,7 @@ class IrWriter(IrLines):
         return self._compare("une", a, b)
 
     def select(self, condition: str, a: str, b: str) -> str:
-        """Return a where the condition holds, else b."""
+        """Select a where the condition holds, else b."""
         return self.define(
             f"select {self.mask} {self.truth(condition)}, {self.vector} {a}, {self.vector} {b}"
         )
@@ -87,11 +87,11 @@ class IrWriter(IrLines):
         return self.select(self.lt(a, b), b, a)
 
     def truth(self, a: str) -> str:
-        """Return a value as a mask: nonzero is true."""
+        """Convert a value to a mask: nonzero is true."""
         return a if a in self._masks else self.ne(a, self.const(0.0))
 
     def number(self, a: str) -> str:
-        """Return a value as a number: a mask becomes 1 or 0."""
+        """Convert a value to a number: a mask becomes 1 or 0."""
         if a not in self._masks:
             return a
         return self.define(
@@ -110,11 +110,11 @@ class IrWriter(IrLines):
         return name
 
     def any(self, mask: str) -> str:
-        """Return an i1: whether any lane of the mask is set."""
+        """Write an i1: whether any lane of the mask is set."""
         return self._reduced("or", mask)
 
     def all(self, mask: str) -> str:
-        """Return an i1: whether all lanes of the mask are set."""
+        """Write an i1: whether all lanes of the mask are set."""
         return self._reduced("and", mask)
 
     def _reduced(self, how: str, mask: str) -> str:
@@ -125,11 +125,11 @@ class IrWriter(IrLines):
         return self.define(f"call {name}({self.mask} {mask})")
 
     def bits_of(self, a: str) -> str:
-        """Return the bits of a number as an integer."""
+        """Convert the bits of a number to an integer."""
         return self.define(f"bitcast {self.vector} {a} to {self._of(f'i{self.bits}')}")
 
     def from_bits(self, a: str) -> str:
-        """Return the bits of an integer as a number."""
+        """Convert the bits of an integer to a number."""
         return self.define(f"bitcast {self._of(f'i{self.bits}')} {a} to {self.vector}")
 
     def integer_op(self, op: str, a: str, b: str) -> str:
@@ -137,7 +137,7 @@ class IrWriter(IrLines):
         return self.define(f"{op} {self._of(f'i{self.bits}')} {a}, {b}")
 
     def gather(self, table: str, index: str) -> str:
-        """Return table[index] in every lane.
+        """Write table[index] in every lane.
 
         Parameters
         ----------

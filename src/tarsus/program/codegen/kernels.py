@@ -44,27 +44,27 @@ class KernelShell(ABC):
         return type(self).__name__
 
     def effort(self, writer: IrWriter, target: Target, program: Program) -> str | None:
-        """Return a typed pointer to the operation counter of the worlds; None if not counted."""
+        """Create a typed pointer to the operation counter of the worlds; None if not counted."""
         return None
 
     @abstractmethod
     def wrap(self, program: Program, target: Target, work: str) -> KernelCode:
-        """Return the kernel around the code of a step; `work`: lines that allocate memory."""
+        """Wrap the code of a step in a kernel; `work`: lines that allocate memory."""
 
     @abstractmethod
     def persistent(self, writer: IrWriter, target: Target, entry: int) -> str:
-        """Return a typed pointer to an entry of the current world's record."""
+        """Create a typed pointer to an entry of the current world's record."""
 
     @abstractmethod
     def table(self, writer: IrWriter, target: Target, program: Program, number: int) -> str:
-        """Return a typed pointer to the first entry of a look-up table."""
+        """Create a typed pointer to the first entry of a look-up table."""
 
     def registers_in_memory(self, program: Program, target: Target) -> list[str]:
-        """Return the temporaries that code must keep in memory."""
+        """Find the temporaries that code must store in memory."""
         return []
 
     def schedule(self, t: Tape, target: Target, memory: Memory) -> Tape:
-        """Return the tape with its operations in the order of the code."""
+        """Order the operations of a tape as in the code."""
         return t
 
 
@@ -186,7 +186,7 @@ attributes #0 = { nounwind }"""
         ]
 
     def _opening(self, work: str) -> str:
-        """Return the head of the kernel, up to the index of its world, %mine."""
+        """Write the head of the kernel, up to the index of its world, %mine."""
         return f"""\
 define ptx_kernel void @kernel(ptr addrspace(1) noalias %worlds, ptr addrspace(1) noalias %tables,
     ptr addrspace(1) %count, i64 %steps) #0 {{

@@ -33,12 +33,12 @@ class Target:
         return self.scalar if self.lanes == 1 else f"<{self.lanes} x {self.scalar}>"
 
     def of(self, scalar: str) -> str:
-        """Return the LLVM type of another scalar in every lane."""
+        """Name the LLVM type of another scalar in every lane."""
         return scalar if self.lanes == 1 else f"<{self.lanes} x {scalar}>"
 
 
 def layout(program: Program) -> tuple[dict[str, int], dict[str, int]]:
-    """Return offsets of persistent registers in a record, and of temporaries in the workspace."""
+    """Compute offsets of persistent registers in a record, and of temporaries in the workspace."""
     persistent, temporary, offset = {}, {}, 0
     for register in program.persistent:
         persistent[register.name] = offset
@@ -51,20 +51,20 @@ def layout(program: Program) -> tuple[dict[str, int], dict[str, int]]:
 
 
 def record_size(program: Program) -> int:
-    """Return the size of a world's record: its persistent registers."""
+    """Compute the size of a world's record: its persistent registers."""
     return sum(r.size for r in program.persistent)
 
 
 def lane_record_size(program: Program, target: Target) -> int:
-    """Return the size of a record in lanes; with several it has the effort and world index too."""
+    """Compute the size of a record in lanes; several lanes add effort and world index."""
     return record_size(program) + (2 if target.lanes > 1 else 0)
 
 
 def effort_offset(program: Program) -> int:
-    """Return the offset of a world's effort, its operation count; its index comes next."""
+    """Compute the offset of a world's effort, its operation count; its index comes next."""
     return record_size(program)
 
 
 def logged_size(program: Program) -> int:
-    """Return the numbers that a world writes to the log in a step: state and report registers."""
+    """Count the numbers that a world logs in a step: state and report registers."""
     return sum(r.size for r in program.of_kind("state", "report"))

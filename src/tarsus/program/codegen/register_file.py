@@ -83,7 +83,7 @@ class RegisterFile:
         return cold_interfaces(self.program, tuple(self._shared))
 
     def _handover(self, number: int) -> Handover:
-        """Return code that copies temporaries to a cold function and back, around its call.
+        """Generate code that copies temporaries to a cold function and back, around its call.
 
         Without copies the temporaries would have to be in memory everywhere.
         """
@@ -109,7 +109,7 @@ class RegisterFile:
         return Handover(HANDOVER, copy_in, copy_out)
 
     def _workspace(self) -> str:
-        """Return the stack arrays of a kernel.
+        """Generate the stack arrays of a kernel.
 
         Those are the temporaries, which LLVM promotes to machine registers, the handover to cold
         functions, and registers that stay in memory. The last begin at an offset that is zero, but
@@ -135,17 +135,17 @@ class RegisterFile:
         return "\n".join(lines)
 
     def _sliced_offsets(self, elsewhere: Collection[str]) -> dict[str, int]:
-        """Return the offsets of sliced registers that are not stored elsewhere."""
+        """Compute the offsets of sliced registers that are not stored elsewhere."""
         names = dict.fromkeys(block.whole for block in self.program.slices)
         return offsets_of(self.program, [name for name in names if name not in elsewhere])
 
     def _sliced_workspace(self) -> list[str]:
-        """Return their stack array; in a common one no temporary could be promoted."""
+        """Generate their stack array; in a shared array no temporary could be promoted."""
         line = f"  {SLICED} = alloca [{self._sliced_size} x {self.target.vector}], align 64"
         return [line] if self._sliced else []
 
     def _pointer(self, register: str, entry: int, shift: str = "") -> str:
-        """Return a typed pointer to an entry of a register; `shift`: an i64 added to its index."""
+        """Create a typed pointer to an entry of a register; `shift`: an i64 added to its index."""
         if register in self._persistent:
             return self.shell.persistent(
                 self.writer, self.target, self._persistent[register] + entry
@@ -216,6 +216,6 @@ class RegisterFile:
 
 
 def offsets_of(program: Program, names: Sequence[str]) -> dict[str, int]:
-    """Return the offsets of registers that are stored contiguously, in entries."""
+    """Compute the offsets of registers that are stored contiguously, in entries."""
     offsets = np.cumsum([0, *(program.sizes[name] for name in names)]).tolist()
     return dict(zip(names, offsets, strict=False))

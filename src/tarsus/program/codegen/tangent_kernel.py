@@ -152,7 +152,7 @@ class TangentEmitter(Emitter):
         self._activity = analyze_activity(program, seeds, (1 << len(shell.groups)) - 1)
 
     def cold_module(self, number: int) -> str:
-        """Return the module of a cold loop's function."""
+        """Generate the module of a cold loop's function."""
         self._in_cold_function = True
         loop = self.program.cold_loops[number]
         assert isinstance(loop, While)
@@ -268,7 +268,7 @@ class TangentEmitter(Emitter):
 
 
 def _loop_head(tag: str, vectors: tuple[int, int]) -> list[str]:
-    """Return the head of a loop over vectors of directions."""
+    """Write the head of a loop over vectors of directions."""
     return [
         f"  br label %{tag}.before",
         f"{tag}.before:",
@@ -282,7 +282,7 @@ def _loop_head(tag: str, vectors: tuple[int, int]) -> list[str]:
 
 
 def _loop_end(tag: str) -> list[str]:
-    """Return the end of the loop."""
+    """Write the end of the loop."""
     return [
         f"  br label %{tag}.end",
         f"{tag}.end:",

@@ -57,7 +57,7 @@ class BasicBlock:
 
     @classmethod
     def of(cls, function: ca.Function, inputs: Sequence[str], outputs: Sequence[str]) -> BasicBlock:
-        """Return the block of a function."""
+        """Create the block of a function."""
         block = cls(function.serialize(), tuple(inputs), tuple(outputs))
         block.__dict__["function"] = function
         return block
@@ -139,7 +139,7 @@ class ColdLoop:
         return self.trace()
 
     def as_while(self) -> While:
-        """Return the loop with its traced body."""
+        """Convert the loop to a `While` with its traced body."""
         return While(self.condition, self.traced_body.body, self.max_iterations, self.cold)
 
     @property
@@ -239,7 +239,7 @@ Block = BasicBlock | While | ColdLoop | Lookup | Slice | Stamp
 def replace_cold_loops(
     blocks: tuple[Block, ...], change: Callable[[ColdLoop], Block]
 ) -> tuple[Block, ...]:
-    """Return blocks with every cold loop replaced by `change(loop)`; the same object if none is."""
+    """Replace every cold loop of blocks by `change(loop)`; the same object if there is none."""
 
     def replaced(block: Block) -> Block:
         if isinstance(block, ColdLoop):
@@ -272,7 +272,7 @@ def flatten(blocks: tuple[Block, ...], inside: bool = False) -> Iterator[tuple[B
 
 
 def registers_in(blocks: tuple[Block, ...]) -> set[str]:
-    """Return the registers that blocks read or write."""
+    """List the registers that blocks read or write."""
     names: set[str] = set()
     for block in blocks:
         if isinstance(block, While):

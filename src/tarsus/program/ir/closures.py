@@ -18,7 +18,7 @@ ATOMS = (str, bytes, int, float, complex, type(None), np.ndarray, np.generic, ty
 
 
 def captured_expressions(root: Any, exclude: Any = None) -> list[SX]:
-    """Return every SX reachable through closures, defaults, attributes and containers.
+    """Find every SX reachable through closures, defaults, attributes and containers.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def captured_expressions(root: Any, exclude: Any = None) -> list[SX]:
 
 
 def copy_closure(value: Any, copies: dict[int, Any] | None = None) -> Any:
-    """Return a copy of functions, lists, tuples, dictionaries and expressions; others are shared.
+    """Copy functions, lists, tuples, dictionaries and expressions; share other objects.
 
     Parameters
     ----------

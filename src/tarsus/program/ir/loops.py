@@ -62,7 +62,7 @@ class Loops(StoredValues):
         return symbols
 
     def map_range(self, name: str, count: int, make: Callable[[SX], Tree]) -> list[Tree]:
-        """Return [make(0), ..., make(count - 1)], computed by a loop.
+        """Compute [make(0), ..., make(count - 1)] by a loop.
 
         Parameters
         ----------
@@ -110,7 +110,7 @@ class Loops(StoredValues):
     def map_items(
         self, name: str, items: Sequence[Item], make: Callable[[Item], Tree]
     ) -> list[Tree]:
-        """Return [make(item) for each item], by a loop if `loops_over` the items.
+        """Compute [make(item) for each item], by a loop if `loops_over` the items.
 
         Parameters
         ----------
@@ -138,7 +138,7 @@ class Loops(StoredValues):
         items: Sequence[Item],
         add: Callable[[list[SX], Item], list[SX]],
     ) -> list[SX]:
-        """Return add(... add(add(start, items[0]), items[1]) ...), by a loop as `map_items`."""
+        """Compute add(... add(add(start, items[0]), items[1]) ...), by a loop like `map_items`."""
         if not self.loops_over(items):
             return reduce(add, items, start)
         return self._trace_iterations(
@@ -206,7 +206,7 @@ class Loops(StoredValues):
     def _begin_loop(
         self, start: Mapping[str, SX], first: SX | None
     ) -> tuple[Values, dict[str, str], str]:
-        """Return symbols and registers of the carried values, and the condition register."""
+        """Create symbols and registers of the carried values, and the condition register."""
         names: dict[str, str] = {}
         symbols: Values = {}
         for key, value in start.items():

@@ -72,12 +72,12 @@ class Program:
     origin: str = ""
 
     def of_kind(self, *kinds: Kind) -> tuple[Register, ...]:
-        """Return the registers of the given kinds, in order."""
+        """Select the registers of the given kinds, in order."""
         return tuple(r for r in self.registers if r.kind in kinds)
 
     @cached_property
     def persistent(self) -> tuple[Register, ...]:
-        """Registers kept between runs: state, then report, then parameters."""
+        """Registers that persist between runs: state, then report, then parameters."""
         return self.of_kind("state") + self.of_kind("report") + self.of_kind("parameter")
 
     @cached_property
@@ -91,13 +91,13 @@ class Program:
         return () if self.sections else tuple(outermost_cold_loops(self.blocks))
 
     def shared_temporaries(self, number: int) -> tuple[str, ...]:
-        """Return the temporaries that a cold loop reads or writes."""
+        """Find the temporaries that a cold loop reads or writes."""
         used = registers_in((self.cold_loops[number],))
         return tuple(r.name for r in self.of_kind("temporary") if r.name in used)
 
     @cached_property
     def expanded(self) -> Program:
-        """The program with the bodies of all cold loops; itself if it has none to trace."""
+        """Program with the bodies of all cold loops; itself if it has none to trace."""
         registers, tables = list(self.registers), dict(self.tables)
 
         def expand(cold: ColdLoop) -> Block:
@@ -111,7 +111,7 @@ class Program:
         return Program(self.name, tuple(registers), blocks, tables, self.sections)
 
     def cold_program(self, number: int) -> Program:
-        """Return a cold loop as a separate program."""
+        """Extract a cold loop as a separate program."""
         loop, shared = self.cold_loops[number], self.shared_temporaries(number)
         own, tables = tuple[Register, ...](), self.tables
         if isinstance(loop, ColdLoop):

@@ -30,13 +30,13 @@ LoadBody = Callable[[str], LoopBody]  # body of a cold loop, by its condition re
 
 
 def serialize(program: Program) -> bytes:
-    """Return a program as bytes; of cold loops only the interface."""
+    """Serialize a program to bytes; of cold loops only the interface."""
     header = {"name": program.name, "sections": program.sections}
     return _to_bytes(program.registers, program.blocks, program.tables, header)
 
 
 def deserialize(content: bytes, load_body: LoadBody | None = None) -> Program:
-    """Return the program that `serialize` wrote.
+    """Load the program that `serialize` wrote.
 
     Parameters
     ----------
@@ -55,12 +55,12 @@ def deserialize(content: bytes, load_body: LoadBody | None = None) -> Program:
 
 
 def serialize_body(body: LoopBody) -> bytes:
-    """Return the body of a cold loop as bytes."""
+    """Serialize the body of a cold loop to bytes."""
     return _to_bytes(body.registers, body.body, body.tables, {})
 
 
 def deserialize_body(content: bytes, load_body: LoadBody) -> LoopBody:
-    """Return the body that `serialize_body` wrote."""
+    """Load the body that `serialize_body` wrote."""
     _, *fields = _from_bytes(content, load_body)
     return LoopBody(*fields)
 
@@ -82,7 +82,7 @@ def _to_bytes(
 
 
 def _from_bytes(content: bytes, load_body: LoadBody | None) -> Any:
-    """Return all data, and from it registers, blocks and tables."""
+    """Load all data, and from it registers, blocks and tables."""
     data = json.loads(zlib.decompress(content))
     return (
         data,
@@ -93,7 +93,7 @@ def _from_bytes(content: bytes, load_body: LoadBody | None) -> Any:
 
 
 def _to_row(block: Block, codes: dict[str, int]) -> list[Any]:
-    """Return a block's kind and fields; equal expressions are written once, in `codes`."""
+    """Convert a block to its kind and fields; equal expressions are written once, in `codes`."""
     if isinstance(block, BasicBlock):
         code = codes.setdefault(block.code, len(codes))
         return ["straight", code, block.inputs, block.outputs]

@@ -102,7 +102,7 @@ class StoredValues:
         return with_entries(values, entries(self.store(name, ca.vertcat(*computed))), is_fixed)
 
     def _unique_name(self, name: str) -> str:
-        """Return a name for a temporary that no register has."""
+        """Create a name for a temporary that no register has."""
         candidate, k = f"~{name}{self._scope}", 2
         while candidate in self._registers:
             candidate, k = f"~{name}{k}{self._scope}", k + 1

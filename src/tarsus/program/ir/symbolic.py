@@ -13,7 +13,7 @@ fast_operators.install()
 
 
 def entries(x: SX) -> list[SX]:
-    """Return all entries of a vector or matrix, column by column."""
+    """List all entries of a vector or matrix, column by column."""
     return cast("list[SX]", x.elements())
 
 

@@ -36,14 +36,14 @@ ENTERED = "~entered"  # report: positive where a world would enter an omitted co
 
 
 def tangent_name(register: str) -> str:
-    """Return the name of a register's tangent."""
+    """Name the tangent of a register."""
     return f"d {register}"
 
 
 def tangent_program(
     program: Program, along: Collection[str], of: Collection[str], whole: bool = True
 ) -> Program:
-    """Return the program with tangents of registers.
+    """Add the tangents of registers to a program.
 
     It also has tangents of other states on which the results depend. They are zero before a run,
     unless they are varied.
@@ -106,7 +106,7 @@ def tangent_program(
 
 
 def _without_cold_loops(program: Program) -> Program:
-    """Return the program without its untraced cold loops, which set ENTERED instead."""
+    """Remove the untraced cold loops, which set ENTERED instead."""
     more, entered = SX.sym("more"), SX.sym("entered")
     either = ca.Function("either", [entered, more], [ca.fmax(entered, more)])
     none = BasicBlock.of(ca.Function("none", [], [SX(0)]), (), (ENTERED,))
@@ -155,7 +155,7 @@ class TangentBlock:
         }
 
     def _along(self, dx: list[SX]) -> list[SX]:
-        """Return the tangents of the outputs for tangents of the inputs."""
+        """Compute the tangents of the outputs for tangents of the inputs."""
         if not self._x or not self._y:
             return [SX.zeros(y.numel()) for y in self._y]
         dy = ca.jtimes(ca.vertcat(*self._y), ca.vertcat(*self._x), ca.vertcat(*dx))
@@ -163,16 +163,16 @@ class TangentBlock:
         return [dy[a:b] for a, b in pairwise(offsets)]
 
     def dependents(self, active: Names) -> Names:
-        """Return the outputs that depend on active registers."""
+        """Find the outputs that depend on active registers."""
         return frozenset(name for name, inputs in self._depends.items() if inputs & active)
 
     def dependencies(self, needed: Names, active: Names) -> Names:
-        """Return the active registers on which the tangents of needed ones depend."""
+        """Find the active registers on which the tangents of needed ones depend."""
         outputs = needed.intersection(self._depends)
         return frozenset[str]().union(*(self._depends[name] for name in outputs)) & active
 
     def dual(self, kept: Names) -> list[Block]:
-        """Return the block with the tangents of the kept registers."""
+        """Add the tangents of the retained registers to the block."""
         block = self.block
         pairs = zip(block.inputs, self._dx, strict=True)
         inputs = {tangent_name(name): dx for name, dx in pairs if name in kept}
@@ -206,15 +206,15 @@ class TangentSlice:
         return frozenset((self.block.whole, self.block.part))
 
     def dependents(self, active: Names) -> Names:
-        """Return both registers if one is active."""
+        """Find both registers if one is active."""
         return self._both if self._both & active else frozenset()
 
     def dependencies(self, needed: Names, active: Names) -> Names:
-        """Return the active ones of both registers if one is needed."""
+        """Find the active ones of both registers if one is needed."""
         return self._both & active if self._both & needed else frozenset()
 
     def dual(self, kept: Names) -> list[Block]:
-        """Return the slice, and that of the tangents if they are kept."""
+        """Add the slice of the tangents, if they are retained."""
         block = self.block
         tangent = replace(block, whole=tangent_name(block.whole), part=tangent_name(block.part))
         return [block, tangent] if self._both <= kept else [block]

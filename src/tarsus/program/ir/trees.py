@@ -19,7 +19,7 @@ Tree = TypeVar("Tree")
 
 
 def tree_map(change: Callable[[SX], SX], tree: Any) -> Any:
-    """Return the structure with `change` applied to every SX; other objects stay as they are."""
+    """Apply `change` to every SX of a structure; other objects stay as they are."""
     if isinstance(tree, SX):
         return change(tree)
     if isinstance(tree, list | tuple):
@@ -45,7 +45,7 @@ def has_expression(tree: Any) -> bool:
 
 
 def variable_entries(tree: Any, is_fixed: Callable[[SX], bool] = SX.is_constant) -> list[SX]:
-    """Return the entries of a structure that are not fixed; by default those not constant."""
+    """Collect the entries of a structure that are not fixed; by default those not constant."""
     values: list[SX] = []
 
     def collect(value: SX) -> SX:
@@ -59,7 +59,7 @@ def variable_entries(tree: Any, is_fixed: Callable[[SX], bool] = SX.is_constant)
 def with_entries(
     tree: Tree, values: list[SX], is_fixed: Callable[[SX], bool] = SX.is_constant
 ) -> Tree:
-    """Return the structure with its `variable_entries` replaced by `values`."""
+    """Replace the `variable_entries` of a structure by `values`."""
     remaining = iter(values)
 
     def put(value: SX) -> SX:
@@ -77,7 +77,7 @@ def have_same_structure(trees: Sequence[Any]) -> bool:
 
 
 def _structure(tree: Any) -> list[list[float | None]]:
-    """Return shape, sparsity and constant entries of every expression; None for variable ones."""
+    """Describe shape, sparsity and constant entries of every expression; None if variable."""
     rows: list[list[float | None]] = []
 
     def collect(value: SX) -> SX:
@@ -90,5 +90,5 @@ def _structure(tree: Any) -> list[list[float | None]]:
 
 
 def nonzeros(value: SX) -> list[SX]:
-    """Return the entries of an expression without structural zeros."""
+    """List the entries of an expression without structural zeros."""
     return entries(cast(SX, value.nz[:]))

@@ -64,7 +64,7 @@ class Finisher:
     owner: Mapping[int, str]
 
     def registers_read(self, blocks: list[Unfinished]) -> set[str]:
-        """Return the names of all registers that blocks read."""
+        """Collect the names of all registers that blocks read."""
         read: set[str] = set()
         for block in blocks:
             if isinstance(block, UnfinishedBlock):
@@ -77,7 +77,7 @@ class Finisher:
         return read
 
     def finish(self, blocks: list[Unfinished], read: set[str]) -> tuple[Block, ...]:
-        """Return finished blocks, without temporaries, look-ups and slices that nothing reads.
+        """Finish blocks, without temporaries, look-ups and slices that nothing reads.
 
         Parameters
         ----------
@@ -117,7 +117,7 @@ class Finisher:
         return BasicBlock.of(function, inputs, list(live))
 
     def _inputs(self, values: Mapping[str, SX]) -> list[str]:
-        """Return the registers whose symbols appear in values, in order of declaration."""
+        """Find the registers whose symbols appear in values, in order of declaration."""
         used = set()
         for symbol in ca.symvar(ca.vertcat(*values.values())):
             if symbol.element_hash() not in self.owner:
@@ -130,5 +130,5 @@ class Finisher:
 
 
 def tables_of(blocks: tuple[Block, ...]) -> tuple[str, ...]:
-    """Return the names of the tables that blocks look up."""
+    """Collect the names of the tables that blocks look up."""
     return tuple(dict.fromkeys(b.table for b, _ in flatten(blocks) if isinstance(b, Lookup)))

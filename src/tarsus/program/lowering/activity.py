@@ -114,7 +114,7 @@ def _merge(into: EntryMasks, other: EntryMasks) -> None:
 def node_activity(
     t: Tape, block: BasicBlock, registers: Mapping[str, list[GroupMask]], all_groups: GroupMask
 ) -> list[GroupMask]:
-    """Return the groups in which each node can differ from zero.
+    """Find the groups in which each node can differ from zero.
 
     Values that are the same in all directions count as nonzero in all groups.
     """

@@ -22,7 +22,7 @@ Copies = dict[Entry, Entry]  # entries of temporaries: the entry of the record w
 def available_copies(
     program: Program, blocks: Sequence[Block], first: int, before: Copies | None = None
 ) -> list[Copies]:
-    """Return the copies available before each block and after the last.
+    """Find the copies available before each block and after the last.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def _after_block(block: BasicBlock, copies: Copies, record: set[str]) -> Copies:
 
 
 def _moves(block: BasicBlock) -> dict[Entry, Entry | None]:
-    """Return the source of each entry that the block writes; None if it is computed."""
+    """Find the source of each entry that the block writes; None if it is computed."""
     contents, moves = dict[int, Entry](), dict[Entry, Entry | None]()
     for code, to, one, two in instructions(block.function).tolist():
         if code == ca.OP_OUTPUT:
@@ -79,7 +79,7 @@ def _moves(block: BasicBlock) -> dict[Entry, Entry | None]:
 
 
 def kill(copies: Copies, blocks: Sequence[Block]) -> Copies:
-    """Return the copies that are still available after the blocks."""
+    """Select the copies that are still available after the blocks."""
     names = set(written_registers(tuple(blocks)))
     return {
         entry: own for entry, own in copies.items() if entry[0] not in names and own[0] not in names

@@ -44,7 +44,7 @@ class ColdInterface:
 
 
 def cold_interfaces(program: Program, shared: tuple[str, ...] = ()) -> list[ColdInterface]:
-    """Return the interface of each of the program's cold loops.
+    """Find the interface of each of the program's cold loops.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def cold_interfaces(program: Program, shared: tuple[str, ...] = ()) -> list[Cold
 def _accesses(
     program: Program, blocks: Iterable[Block], skip: Collection[int] = ()
 ) -> EntryAccesses:
-    """Return the accesses of blocks, except loops with the ids in `skip`."""
+    """Collect the accesses of blocks, except loops with the ids in `skip`."""
     result, sizes = EntryAccesses(), {r.name: r.size for r in program.of_kind("temporary")}
 
     def all_entries(*names: str) -> set[Entry]:

@@ -44,7 +44,7 @@ class FastPath:
 
 
 def find_fast_path(program: Program, is_cold: Callable[[Block], bool]) -> FastPath | None:
-    """Return the longest end of a step that begins with a cold loop and is not too long.
+    """Find the longest end of a step that begins with a cold loop and is not too long.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def find_fast_path(program: Program, is_cold: Callable[[Block], bool]) -> FastPa
 
 
 def _after_loops(program: Program, is_cold: Callable[[Block], bool]) -> FastPath | None:
-    """Return an end outside of all loops."""
+    """Find an end outside of all loops."""
     blocks = program.blocks
     first = _first_block(blocks, MAX_LENGTH, is_cold)
     if first is None:
@@ -71,7 +71,7 @@ def _after_loops(program: Program, is_cold: Callable[[Block], bool]) -> FastPath
 
 
 def _from_inside_loop(program: Program, is_cold: Callable[[Block], bool]) -> FastPath | None:
-    """Return an end that begins in the last loop, if every world enters that loop."""
+    """Find an end that begins in the last loop, if every world enters that loop."""
     blocks = program.blocks
     loops = [k for k, block in enumerate(blocks) if isinstance(block, While) and not block.cold]
     if not loops or not _always_entered(blocks, loops[-1]):
@@ -92,7 +92,7 @@ def _from_inside_loop(program: Program, is_cold: Callable[[Block], bool]) -> Fas
 def _first_block(
     blocks: Sequence[Block], max_length: int, is_cold: Callable[[Block], bool]
 ) -> int | None:
-    """Return the index of the first cold loop with at most `max_length` instructions after it."""
+    """Find the first cold loop with at most `max_length` instructions after it."""
     length, first = 0, None
     for k in range(len(blocks) - 1, -1, -1):
         block = blocks[k]
@@ -105,7 +105,7 @@ def _first_block(
 
 
 def _length(block: Block) -> int:
-    """Return the instructions of a basic block; 0 for a loop, which the fast path skips."""
+    """Count the instructions of a basic block; 0 for a loop, which the fast path skips."""
     return block.function.n_instructions() if isinstance(block, BasicBlock) else 0
 
 

@@ -17,7 +17,7 @@ INSTRUCTION_LETTERS = 32  # two letters per byte, a to p, low nibble first
 
 
 def instructions(function: ca.Function) -> Rows:
-    """Return the instructions of a function.
+    """Read the instructions of a function.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def instructions(function: ca.Function) -> Rows:
 
 
 def _query(function: ca.Function, k: int) -> list[int]:
-    """Return the row of instruction k, asked from CasADi."""
+    """Query CasADi for the row of instruction k."""
     code = function.instruction_id(k)
     ins, outs = function.instruction_input(k), function.instruction_output(k)
     if code == ca.OP_CONST:
@@ -56,7 +56,7 @@ def _query(function: ca.Function, k: int) -> list[int]:
 
 
 def _to_letters(rows: Rows) -> NDArray[np.uint8]:
-    """Return rows as they appear in a serialized function."""
+    """Format rows as they appear in a serialized function."""
     values = np.ascontiguousarray(rows).view(np.uint8).ravel()
     nibbles = np.stack([values & 15, values >> 4], 1).ravel() + ord("a")
     return nibbles.astype(np.uint8)

@@ -10,7 +10,7 @@ LateStores = list[tuple[str, int, int]]  # register, entry, node
 
 
 def schedule_stores(t: Tape, block: BasicBlock, early: bool) -> tuple[EarlyStores, LateStores]:
-    """Return the stores right after a node, and those at the end of the block.
+    """Schedule the stores right after a node, and those at the end of the block.
 
     An entry that the block still reads is stored at the end.
 

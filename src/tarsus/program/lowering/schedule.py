@@ -10,7 +10,7 @@ from tarsus.program.lowering.tape import Node, Tape
 
 
 def schedule_on_demand(t: Tape) -> Tape:
-    """Return the tape with every value just before its first use.
+    """Schedule every value of a tape just before its first use.
 
     Of the arguments of a node, the one that needs more registers comes first, as in
     Sethi-Ullman numbering.
@@ -34,7 +34,7 @@ def schedule_on_demand(t: Tape) -> Tape:
 
 
 def _registers_needed(t: Tape) -> list[int]:
-    """Return the Sethi-Ullman number of each node: registers of its tree if nothing is shared."""
+    """Compute the Sethi-Ullman number of each node: registers of its tree without sharing."""
     need: list[int] = []
     for node in t.nodes:
         own = sorted((need[a] for a in set(node.args)), reverse=True)

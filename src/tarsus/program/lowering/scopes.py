@@ -11,7 +11,7 @@ Access = tuple[str, bool, tuple[int, ...]]  # register, whether it is written, e
 
 
 def local_registers(program: Program, shared: Collection[str] = ()) -> dict[int, frozenset[str]]:
-    """Return the registers that are local to an iteration of each loop.
+    """Find the registers that are local to an iteration of each loop.
 
     They are written before they are read in every iteration, and not used outside of the loop. So
     their values in inactive worlds do not matter.
@@ -44,7 +44,7 @@ def local_registers(program: Program, shared: Collection[str] = ()) -> dict[int,
 
 
 def written_registers(blocks: tuple[Block, ...]) -> list[str]:
-    """Return the registers that blocks write, in the order of their first write."""
+    """List the registers that blocks write, in the order of their first write."""
     return list(dict.fromkeys(name for name, writes, _ in accesses(blocks) if writes))
 
 

@@ -51,7 +51,7 @@ def _overlap(a: LiveRange, b: LiveRange) -> bool:
 
 
 def _live_ranges(program: Program, shared: Collection[str]) -> dict[str, LiveRange]:
-    """Return the live range of each register.
+    """Compute the live range of each register.
 
     A register accessed in a loop is live in the whole loop, unless it is local to an iteration.
     """

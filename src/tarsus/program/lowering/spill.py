@@ -37,7 +37,7 @@ class Memory:
 
 
 def spill(t: Tape, registers: int, memory: Memory) -> Tape:
-    """Return the tape with spill code, so that at most `registers` values are live.
+    """Add spill code to a tape, so that at most `registers` values are live.
 
     It has three more operations: `store` writes its argument to an output slot, `reload` loads it
     from there, and `again` loads an input again. Masks are never spilled, and constants need no
@@ -63,7 +63,7 @@ def spill(t: Tape, registers: int, memory: Memory) -> Tape:
 def registers_in_memory(
     program: Program, pressure: dict[BasicBlock, int], registers: int
 ) -> list[str]:
-    """Return the temporaries that are kept in memory from their definition on.
+    """Find the temporaries that stay in memory from their definition on.
 
     They are those that no loop reads, and those read by a loop that exceeds the registers.
 
@@ -91,7 +91,7 @@ def registers_in_memory(
 
 
 def _scalars(blocks: tuple[object, ...]) -> set[str]:
-    """Return conditions of loops, indices and results of look-ups, and slices."""
+    """Find conditions of loops, indices and results of look-ups, and slices."""
     names: set[str] = set()
     for block in blocks:
         if isinstance(block, While):
@@ -104,7 +104,7 @@ def _scalars(blocks: tuple[object, ...]) -> set[str]:
 
 
 def register_pressure(t: Tape) -> int:
-    """Return the largest number of values that are live at once; constants do not count."""
+    """Count the largest number of values that are live at once; constants do not count."""
     uses = t.use_counts()
     last_use = {a: k for k, node in enumerate(t.nodes) if uses[k] for a in node.args}
     last_use |= {k: len(t.nodes) for _, k in t.outputs}

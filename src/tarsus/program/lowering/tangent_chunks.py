@@ -117,7 +117,7 @@ class SplitBlock:
         )
 
     def schedule(self, group: int) -> GroupSchedule:
-        """Return the chunks for a group of directions."""
+        """Schedule the chunks for a group of directions."""
         activity, block = self.activity, self.block
         # nodes that can differ from zero, and those of them that outputs use
         groups = node_activity(self.tape, block, activity.before[id(block)], activity.all_groups)
@@ -142,7 +142,7 @@ class SplitBlock:
     def _split(
         self, nodes: list[int], stores: list[Store], nonzero: list[bool], size: int
     ) -> GroupSchedule | None:
-        """Return chunks of a size; None if they need too many slots."""
+        """Split into chunks of a size; None if they need too many slots."""
         # the chunk that computes each value, and the last one that uses it; inputs are reloaded
         t = self.tape
         computed = {k: at // size for at, k in enumerate(nodes) if t.nodes[k].op != "input"}
@@ -179,7 +179,7 @@ class SplitBlock:
 
 
 def without_zeros(node: Node, nonzero: list[bool]) -> tuple[str, tuple[int, ...]]:
-    """Return a node's operation and arguments, with zero summands folded away."""
+    """Fold away the zero summands of a node's operation and arguments."""
     op, args = node.op, node.args
     if op in ("fma", "fnma", "fms"):
         if not (nonzero[args[0]] and nonzero[args[1]]):

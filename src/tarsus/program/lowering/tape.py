@@ -60,7 +60,7 @@ class Tape:
     outputs: list[tuple[tuple[int, int], int]]
 
     def use_counts(self) -> list[int]:
-        """Return how often each node is used; code for unused ones is not emitted."""
+        """Count the uses of each node; code for unused ones is not emitted."""
         nodes, uses = self.nodes, [0] * len(self.nodes)
         for _, node in self.outputs:
             uses[node] += 1
@@ -74,7 +74,7 @@ class Tape:
         return uses
 
     def operation_counts(self) -> dict[str, int]:
-        """Return the number of operations by name, without inputs and constants."""
+        """Count the operations by name, without inputs and constants."""
         counts: dict[str, int] = {}
         for node, uses in zip(self.nodes, self.use_counts(), strict=True):
             if uses and node.op not in ("input", "const"):
@@ -83,12 +83,12 @@ class Tape:
 
 
 def tape(function: ca.Function) -> Tape:
-    """Return the tape of a straight-line function of SX."""
+    """Create the tape of a straight-line function of SX."""
     return _fuse_multiply_adds(_share_reciprocals(_form_selects(_read(function))))
 
 
 def _read(function: ca.Function) -> Tape:
-    """Return CasADi's instructions as nodes in SSA form."""
+    """Convert CasADi's instructions to nodes in SSA form."""
     nodes: list[Node] = []
     outputs: list[tuple[tuple[int, int], int]] = []
     rows = instructions(function)

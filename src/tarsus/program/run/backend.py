@@ -44,11 +44,11 @@ class Backend(ABC):
 
     @abstractmethod
     def get(self, name: str) -> Array:
-        """Return a copy of a register of all worlds in host memory, (worlds, size)."""
+        """Copy a register of all worlds to host memory, (worlds, size)."""
 
     @abstractmethod
     def output(self, name: str) -> Any:
-        """Return a copy of a register of all worlds, (worlds, size), as an array of `arrays`."""
+        """Copy a register of all worlds, (worlds, size), to an array of `arrays`."""
 
     def any(self, name: str) -> bool:
         """Return whether a register is nonzero in any world; cached for parameters."""
@@ -67,7 +67,7 @@ class Backend(ABC):
 
     @abstractmethod
     def first(self, name: str) -> Array:
-        """Return a copy of the first world's register in host memory, (size,)."""
+        """Copy the first world's register to host memory, (size,)."""
 
     @abstractmethod
     def set(self, name: str, values: ArrayLike, where: Any = None) -> None:
@@ -89,7 +89,7 @@ class Backend(ABC):
 
     @abstractmethod
     def record(self, steps: int) -> dict[str, Array]:
-        """Run `steps` times and return the states and reports of each: (steps, worlds, size)."""
+        """Run `steps` times and record the states and reports of each: (steps, worlds, size)."""
 
     @abstractmethod
     def compile_ahead(self) -> None:
@@ -104,7 +104,7 @@ class Backend(ABC):
         """Size in bytes of all worlds between steps."""
 
     def bytes_per_world(self) -> float:
-        """Return the bytes per world between steps."""
+        """Compute the bytes per world between steps."""
         return self.nbytes / self.count
 
     def _entries(self, name: str) -> slice:
@@ -114,7 +114,7 @@ class Backend(ABC):
         return slice(offset, offset + self.program.sizes[name])
 
     def _for_all(self, name: str, values: Any) -> Any:
-        """Return values as an array (worlds, size) of `arrays`."""
+        """Convert values to an array (worlds, size) of `arrays`."""
         size = self.program.sizes[name]
         array = self.arrays.asarray(values, dtype=self.dtype)
         try:

@@ -26,7 +26,7 @@ WINDOWS = os.name == "nt"
 
 
 def cache_folder() -> Path:
-    """Return the folder of the cache: $TARSUS_CACHE, else the user's cache folder."""
+    """Find the folder of the cache: $TARSUS_CACHE, else the user's cache folder."""
     if given := os.environ.get("TARSUS_CACHE"):
         return Path(given)
     if WINDOWS and (local := os.environ.get("LOCALAPPDATA")):
@@ -36,7 +36,7 @@ def cache_folder() -> Path:
 
 @cache
 def source_hash(compiler: Path = COMPILER) -> str:
-    """Return a hash of all source files of the compiler and their paths.
+    """Hash all source files of the compiler and their paths.
 
     It is part of every cache key: a change anywhere under `program/` gives all objects new names.
     """
@@ -48,7 +48,7 @@ def source_hash(compiler: Path = COMPILER) -> str:
 
 
 def read(name: str) -> bytes | None:
-    """Return the object cached under a name; None if it is missing, damaged or not the user's."""
+    """Read the object cached under a name; None if it is missing, damaged or not the user's."""
     try:
         content = _files().content(cache_folder(), name, MAX_SIZE)
     except (OSError, RuntimeError):  # no such file, or no home folder
@@ -75,12 +75,12 @@ def write(name: str, code: bytes) -> None:
 
 
 def _files() -> ModuleType:
-    """Return the module for files that only the user can write, on this system."""
+    """Choose the module for files that only the user can write, on this system."""
     return profile_files if WINDOWS else owned_files
 
 
 def _checksum(name: str, code: bytes) -> bytes:
-    """Return the checksum of an object and its name; damaged or renamed objects are not run."""
+    """Compute the checksum of an object and its name; damaged or renamed objects are not run."""
     return hashlib.sha256(name.encode() + b"\0" + code).digest()
 
 

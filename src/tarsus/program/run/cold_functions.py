@@ -157,7 +157,7 @@ def _report_waiting(waits: bool) -> None:
 
 @cache
 def _pause() -> int | None:
-    """Return the address of a system function that sleeps or yields."""
+    """Find the address of a system function that sleeps or yields."""
     if sys.platform == "win32":
         wait = ctypes.WinDLL("kernel32").SwitchToThread
     else:

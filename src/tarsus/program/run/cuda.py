@@ -28,7 +28,7 @@ CHIPS = (75, 80, 86, 89, 90, 100, 120)
 
 @functools.cache
 def cupy_with_gpu() -> Any:
-    """Return CuPy.
+    """Import CuPy.
 
     Raises
     ------
@@ -62,7 +62,7 @@ def cupy_with_gpu() -> Any:
 
 
 def chip_for(capability: str) -> str:
-    """Return the newest chip whose code a GPU of this compute capability ("90") can run."""
+    """Choose the newest chip whose code a GPU of this compute capability ("90") can run."""
     compatible = [chip for chip in CHIPS if chip <= int(capability)]
     if not compatible:
         raise Unsupported(
@@ -146,7 +146,7 @@ def _load(program: Program, bits: int, device: int) -> CudaKernel:
 
 
 def _machine_code(cupy: Any, program: Program, bits: int, capability: str) -> bytes:
-    """Return the code for this GPU, from the cache or from the driver's assembler."""
+    """Load the code for this GPU, from the cache or from the driver's assembler."""
     # the cache key has everything that affects the code
     chip, version = chip_for(capability), cupy.cuda.runtime.driverGetVersion()
     parts = (

@@ -16,7 +16,7 @@ ITERATIONS, REPETITIONS = 100_000, 9  # milliseconds each, much longer than a ca
 
 
 def seconds_per_cycle() -> float:
-    """Return the seconds between two ticks of the counter.
+    """Measure the seconds between two ticks of the counter.
 
     It is constant on x86 since about 2008 (invariant TSC) and on Arm. On other processors the
     counter follows the clock frequency, and the value is that of the moment.

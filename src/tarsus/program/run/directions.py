@@ -67,7 +67,7 @@ class Directions:
 
 
 def _groups(ends: Mapping[str, int], lanes: int) -> tuple[tuple[int, frozenset[str]], ...]:
-    """Return the groups of directions: those that seed the first register, and all others."""
+    """Group the directions: those that seed the first register, and all others."""
     first, *others = [-(-end // lanes) for end in ends.values()]
     more = max(others, default=first) - first
     group = (first, frozenset(ends))

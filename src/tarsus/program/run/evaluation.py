@@ -15,7 +15,7 @@ MAX_UNOPTIMIZED = 20000  # samples for which optimized code would not pay
 
 
 def evaluate(program: Program, samples: Mapping[str, Array]) -> dict[str, Array]:
-    """Return the reports of a program for many samples of its parameters.
+    """Evaluate the reports of a program for many samples of its parameters.
 
     Parameters
     ----------

@@ -53,7 +53,7 @@ class Grouping:
 
     @staticmethod
     def of(records: Array, effort: int, edges: list[int]) -> Grouping | None:
-        """Return the grouping of records; None if no world could be moved.
+        """Create the grouping of records; None if no world could be moved.
 
         That is with one lane or one group per span, or with indices that a record cannot represent.
         """
@@ -83,7 +83,7 @@ class Grouping:
         self._backoff = 1.0
 
     def steps(self) -> float:
-        """Return the estimated number of steps to the next check, at least an eighth of them."""
+        """Estimate the number of steps to the next check, at least an eighth of the last one."""
         if not self._per_step:
             return math.inf
         interval = self._interval * self._backoff / self._per_step

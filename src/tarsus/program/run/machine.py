@@ -37,7 +37,7 @@ class Host:
 
 @cache
 def host() -> Host:
-    """Return the CPU of this process."""
+    """Detect the CPU of this process."""
     features = llvm.get_host_cpu_features()
     widths = [width for name, width in VECTOR_BITS.items() if features.get(name)]
     return Host(llvm.get_host_cpu_name(), features.flatten(), max(widths, default=128))
@@ -45,7 +45,7 @@ def host() -> Host:
 
 @cache
 def compiler(optimized: bool) -> llvm.TargetMachine:
-    """Return the target machine.
+    """Create the target machine.
 
     It uses optimization level 1, whose code is as fast as that of level 2 and takes three quarters
     of the time to compile (decision 0041).
@@ -90,10 +90,10 @@ def _optimize(parsed: llvm.ModuleRef, target_machine: llvm.TargetMachine) -> Non
 
 
 def assembly(text: str, target_machine: llvm.TargetMachine) -> str:
-    """Return the machine code of a module as assembly text."""
+    """Compile a module to assembly text."""
     return target_machine.emit_assembly(module(text, target_machine))
 
 
 def compile_module(text: str, target_machine: llvm.TargetMachine) -> bytes:
-    """Return the object code of a module."""
+    """Compile a module to object code."""
     return target_machine.emit_object(module(text, target_machine))

@@ -125,7 +125,7 @@ def _load(
     emitter: Callable[[], Emitter],
     compile_cold: CompileCold | None,
 ) -> tuple[Kernel, ColdFunctions | None]:
-    """Return the kernel and its cold functions; compile them if they are not loaded yet."""
+    """Load the kernel and its cold functions; compile them if they are not loaded yet."""
     program, key = build.program, build.key
     # programs with untraced cold loops are distinguished by origin
     identity = key, (program.origin or program) if program.has_untraced else ""
@@ -200,7 +200,7 @@ def _cold_loop(
 
 
 def _code(key: str, label: str, text: Callable[[], str], machine: llvm.TargetMachine) -> bytes:
-    """Return the object code of a module, from the cache or compiled."""
+    """Load the object code of a module from the cache, or compile it."""
     code, start = disk.read(f"{key}.o"), perf_counter()
     if code is not None:
         LOG.debug("%s: read from %s", label, disk.cache_folder())
@@ -234,13 +234,13 @@ def _key(
 
 
 def assembly(program: Program, target: Target) -> str:
-    """Return the machine code of a kernel as assembly text."""
+    """Compile a kernel to assembly text."""
     return machine.assembly(ir_text(program, target, not optimizes()), compiler(optimizes()))
 
 
 @cache
 def _jit() -> llvm.orcjit.LLJIT:
-    """Return the just-in-time linker.
+    """Create the just-in-time linker.
 
     JITLink places code and constants next to each other. In fragmented memory LLVM's older linker
     places them farther apart than code can address. On Windows the older one is used, because
@@ -252,7 +252,7 @@ def _jit() -> llvm.orcjit.LLJIT:
 
 @cache
 def _from_windows() -> dict[str, int]:
-    """Return addresses of Windows library functions that compiled code calls; none elsewhere."""
+    """Find addresses of Windows library functions that compiled code calls; none elsewhere."""
     if sys.platform != "win32":
         return {}
     library = ctypes.WinDLL("ntdll")

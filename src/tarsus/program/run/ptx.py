@@ -51,7 +51,7 @@ class Resources:
 
 
 def ptx(program: Program, bits: int = 32, chip: str = CHIP) -> str:
-    """Return the PTX of a program's kernel (`codegen.kernels.GpuThreads`)."""
+    """Compile a program's kernel (`codegen.kernels.GpuThreads`) to PTX."""
     target = Target(1, bits)
     module = llvm.parse_assembly(Emitter(program, target, GpuThreads()).text())
     machine = _machine(chip)
@@ -150,7 +150,7 @@ def _number(pattern: str, text: str) -> int:
 
 
 def _code_bytes(binary: Path) -> int:
-    """Return the size of the code section of a cubin, an ELF file with 64-bit headers."""
+    """Read the size of the code section of a cubin, an ELF file with 64-bit headers."""
     data = binary.read_bytes()
     table, entry, count, names = (
         int.from_bytes(data[a:b], "little") for a, b in ((40, 48), (58, 60), (60, 62), (62, 64))

@@ -23,7 +23,7 @@ class Launcher(ABC):
 
     @abstractmethod
     def load(self, program: Program, bits: int) -> Any:
-        """Return the compiled kernel of a program."""
+        """Load the compiled kernel of a program."""
 
     @abstractmethod
     def start(self, kernel: Any, worlds: int, arguments: tuple[Any, Any, Any, int]) -> None:
@@ -38,11 +38,11 @@ class Launcher(ABC):
 
     @abstractmethod
     def describe(self, kernel: Any) -> dict[str, Any]:
-        """Return properties of the device and the resources of a kernel."""
+        """Describe properties of the device and the resources of a kernel."""
 
     @abstractmethod
     def to_host(self, array: Any) -> Array:
-        """Return a copy of an array in host memory."""
+        """Copy an array to host memory."""
 
 
 class HostLauncher(Launcher):

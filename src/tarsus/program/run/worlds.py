@@ -110,7 +110,7 @@ class Worlds(Backend):
         return flat[: self.count].copy() if positions is None else flat[positions[: self.count]]
 
     def buffer(self, name: str, dtype: type | None = None) -> Array:
-        """Return an array for `read`: (worlds padded to full groups, size)."""
+        """Create an array for `read`: (worlds padded to full groups, size)."""
         shape = (self.groups * self.lanes, self.program.sizes[name])
         return aligned(shape, np.dtype(dtype or self.dtype))
 
@@ -254,14 +254,14 @@ class Worlds(Backend):
             raise stop
 
     def _workers(self) -> ThreadPoolExecutor:
-        """Return the threads; a forked process starts its own."""
+        """Start the threads; a forked process starts its own."""
         if self._pool is None or self._pool[0] != os.getpid():
             self._pool = os.getpid(), ThreadPoolExecutor(len(self._spans))
         return self._pool[1]
 
 
 def aligned(shape: tuple[int, ...], dtype: np.dtype) -> Array:
-    """Return zeros, aligned so that no vector straddles two cache lines."""
+    """Create zeros, aligned so that no vector straddles two cache lines."""
     size = int(np.prod(shape)) * dtype.itemsize
     raw = np.zeros(size + ALIGNMENT, dtype=np.uint8)
     start = -raw.ctypes.data % ALIGNMENT

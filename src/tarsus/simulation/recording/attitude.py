@@ -18,7 +18,7 @@ def has_floating_base(log: xr.Dataset) -> bool:
 
 
 def trunk_angles(log: xr.Dataset) -> xr.DataArray:
-    """Return the ZYX Euler angles of a floating trunk after every step.
+    """Compute the ZYX Euler angles of a floating trunk after every step.
 
     The trunk is turned by yaw about z, then by pitch about the new y, then by roll about the new x.
     Yaw and roll are unwrapped. Pitch is in [-pi/2, pi/2]; at its ends yaw and roll are not defined.

@@ -16,7 +16,7 @@ CHUNK_SIZE = 4096  # instants
 def balance(
     center: Array, velocity: Array, point: Array, force: Array, gap: Array, gravity: float
 ) -> dict[str, Array]:
-    """Return zero moment point, capture point and support margin of every instant and world.
+    """Compute zero moment point, capture point and support margin of every instant and world.
 
     The zero moment point is the mean of the contact points, weighted by their vertical forces: on a
     plane, the point about which the contact forces have no horizontal moment. The capture point is
@@ -70,7 +70,7 @@ def balance(
 
 
 def support_margin(points: Array, carries: NDArray[np.bool_], target: Array) -> Array:
-    """Return the distance of each target from the edge of the convex hull of its carrying points.
+    """Compute the distance of each target from the edge of the convex hull of its carrying points.
 
     Positive inside; NaN without points or target.
 

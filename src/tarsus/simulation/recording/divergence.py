@@ -82,7 +82,7 @@ class Fault:
 def find_fault(
     robot: Mechanism, part: Mapping[str, NDArray[Any]], done: int, start: float, dt: float
 ) -> Fault | None:
-    """Return the first step that diverged, or None.
+    """Find the first step that diverged, or return None.
 
     A step diverges if it holds a NaN or infinity, turns a joint by more than `MAX_TURN`, moves
     faster than `MAX_SPEED`, or goes farther than `MAX_POSITION`.
@@ -126,7 +126,7 @@ def find_fault(
 
 
 def advice(plan: Plan, q: NDArray[np.float64], dt: float) -> str:
-    """Return the end of the error sentence: what may keep the run from diverging.
+    """Complete the error sentence by advice that may keep the run from diverging.
 
     It names only what the simulation does not do already.
 

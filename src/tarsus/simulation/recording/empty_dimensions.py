@@ -27,12 +27,12 @@ DIMENSIONS = {
 
 
 def drop_empty(log: xr.Dataset) -> xr.Dataset:
-    """Return the log without variables along empty dimensions."""
+    """Remove variables along empty dimensions from the log."""
     return log.drop_dims([name for name in OPTIONAL if not log.sizes[name]])
 
 
 def add_empty(log: xr.Dataset) -> xr.Dataset:
-    """Return the log with every variable of `DIMENSIONS`.
+    """Add the missing variables of `DIMENSIONS` to the log.
 
     Those without contacts or motors are empty.
     """

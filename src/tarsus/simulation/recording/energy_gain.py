@@ -13,7 +13,7 @@ MAX_SHARE = 0.01  # of the initial kinetic energy, without gravity
 
 
 def energy_gained(log: xr.Dataset) -> float:
-    """Return the largest energy gain of any world at any time, in J.
+    """Compute the largest energy gain of any world at any time, in J.
 
     That is the energy beyond that at the start and the work of motors and pushes; energy in the
     ground's springs counts as the robot's. Infinite if a world is no longer finite.
@@ -31,7 +31,7 @@ def energy_gained(log: xr.Dataset) -> float:
 
 
 def gain_warnings(robot: Mechanism, log: xr.Dataset) -> list[WarningRecord]:
-    """Return a warning if the energy gain would lift the robot by more than `MAX_LIFT`.
+    """Warn if the energy gain would lift the robot by more than `MAX_LIFT`.
 
     Without gravity, if it exceeds the share `MAX_SHARE` of the kinetic energy at the start.
     """

@@ -17,7 +17,7 @@ MIN_TURN_RATIO = 10.0  # of the creep rate; faster joints slide
 
 
 def friction_limits(plan: Plan, worlds: Backend) -> Array:
-    """Return the dry friction (1 or worlds, nu), in N m or N, of joints whose law is solved."""
+    """Collect the dry friction (1 or worlds, nu), in N m or N, of joints whose law is solved."""
     mechanism = plan.scene.mechanism
     bodies = zip(mechanism.bodies, mechanism.u_slices, strict=True)
     joints = {k: body.joint for body, at in bodies for k in range(at.start, at.stop)}
@@ -35,7 +35,7 @@ def friction_limits(plan: Plan, worlds: Backend) -> Array:
 
 
 def friction_residual(limits: Array, acted: tuple[Array, Array], u: Array, single: bool) -> Array:
-    """Return the largest violation of the friction law in any joint, (steps, worlds), in N m or N.
+    """Compute the largest violation of the friction law in any joint, (steps, worlds), in N m or N.
 
     Parameters
     ----------

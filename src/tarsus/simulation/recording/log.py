@@ -44,7 +44,7 @@ LIMIT_TOLERANCE = 1e-5  # rad or m; compliance under an impact of thousands of n
 def dataset(
     plan: Plan, worlds: Backend, start: Mapping[str, Array], records: Mapping[str, Array], t0: float
 ) -> xr.Dataset:
-    """Return the log of recorded steps.
+    """Build the log of recorded steps.
 
     If there are more than 16 candidates, contacts are the primary ones and those that touched.
 
@@ -112,7 +112,7 @@ def _joint_variables(
     records: Mapping[str, Array],
     dt: float,
 ) -> dict[str, Any]:
-    """Return the forces (steps, worlds, nu) of joint limits and dry friction, and passive forces.
+    """Build forces (steps, worlds, nu) of joint limits and dry friction, and passive forces.
 
     Also the forces of loop joint limits, and the friction residual, where such joints exist. Empty
     without joint limits and dry friction.
@@ -141,7 +141,7 @@ def _joint_variables(
 
 
 def _push_variables(plan: Plan, records: Mapping[str, Array]) -> dict[str, Any]:
-    """Return forces and moments (steps, worlds, pushed bodies, 6), if they were recorded."""
+    """Build forces and moments (steps, worlds, pushed bodies, 6), if they were recorded."""
     if "push" not in records:
         return {}
     push = records["push"].reshape(*records["push"].shape[:2], -1, len(WRENCH))
@@ -155,7 +155,7 @@ def _push_variables(plan: Plan, records: Mapping[str, Array]) -> dict[str, Any]:
 def _loop_variables(
     mechanism: Mechanism, seen: Mapping[str, Array], impulse: Array, dt: float
 ) -> dict[str, Any]:
-    """Return drift and impulses (steps, worlds, nb) of loop joints, and the uncut robot's state."""
+    """Build drift and impulses (steps, worlds, nb) of loop joints, and the uncut state."""
     values: dict[str, Any] = {}
     if mechanism.constrained:
         rows = ("time", "world", "constraint")
@@ -179,7 +179,7 @@ def _loop_variables(
 
 
 def _stage_variables(law: Law, records: Mapping[str, Array]) -> dict[str, Any]:
-    """Return the variable that names the solver's stage of each step, if the law has stages."""
+    """Build the variable that names the solver's stage of each step, if the law has stages."""
     if "stage" not in records:
         return {}
     meanings = {
@@ -196,7 +196,7 @@ def _flag_meanings(names: Sequence[str]) -> str:
 
 
 def _law_attributes(law: Law, worlds: Backend) -> dict[str, float | str]:
-    """Return mean over the worlds, unit and role of each of the law's parameters."""
+    """Collect mean over the worlds, unit and role of each of the law's parameters."""
     attributes: dict[str, float | str] = {}
     for name, declaration in declared(type(law)).items():
         if f"law.{name}" in worlds:
@@ -208,7 +208,7 @@ def _law_attributes(law: Law, worlds: Backend) -> dict[str, float | str]:
 
 
 def mean_of_role(log: xr.Dataset, role: Role, missing: T = 0.0) -> float | T:
-    """Return the mean over the worlds of the law's parameter with this role.
+    """Compute the mean over the worlds of the law's parameter with this role.
 
     `missing` without one.
     """
@@ -217,7 +217,7 @@ def mean_of_role(log: xr.Dataset, role: Role, missing: T = 0.0) -> float | T:
 
 
 def log_warnings(mechanism: Mechanism, log: xr.Dataset) -> list[WarningRecord]:
-    """Return warnings about a log: unconverged steps, energy gain, lost contacts, exceeded limits.
+    """Warn about a log: unconverged steps, energy gain, lost contacts, exceeded limits.
 
     Parameters
     ----------

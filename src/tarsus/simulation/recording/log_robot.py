@@ -28,7 +28,7 @@ _IN_PYTHON: dict[str, Robot] = {}  # robots of this process without a file, by d
 
 
 def remember_robot(robot: Robot) -> None:
-    """Keep a robot that was made in Python, for readers of this process's logs."""
+    """Store a robot that was made in Python, for readers of this process's logs."""
     if not robot.origin.file and robot.name not in registry.names(robots.__name__):
         _IN_PYTHON[digest(robot)] = robot
         for oldest in list(_IN_PYTHON)[:-CACHE_SIZE]:
@@ -36,7 +36,7 @@ def remember_robot(robot: Robot) -> None:
 
 
 def robot_of(run: Mapping[str, Any] | xr.Dataset) -> Robot:
-    """Return the robot that a log names.
+    """Load the robot that a log names.
 
     Raises
     ------
@@ -69,7 +69,7 @@ def robot_of(run: Mapping[str, Any] | xr.Dataset) -> Robot:
 
 
 def scale_masses(robot: Robot, log: xr.Dataset) -> Robot:
-    """Return the robot with the mass factors in a log of one world."""
+    """Apply the mass factors in a log of one world to the robot."""
     options = json.loads(str(log.attrs.get("options", "{}")))
     scales = {name: np.ravel(value) for name, value in (options.get("mass_scale") or {}).items()}
     # later values of `Simulation.set`
@@ -86,7 +86,7 @@ def scale_masses(robot: Robot, log: xr.Dataset) -> Robot:
 
 
 def _built_in(name: str, attrs: Mapping[str, Any]) -> Robot:
-    """Return a built-in robot; the error suggests near names or what to do about other robots."""
+    """Load a built-in robot; the error suggests near names or what to do about other robots."""
     try:
         return _load(name, attrs)
     except TarsusError as error:

@@ -135,14 +135,14 @@ SIZES = {"axis": 3, "xyz": 3, "xy": 2, "wrench": 6}
 
 
 def check_attributes(attributes: Mapping[Any, Any]) -> dict[str, Any]:
-    """Return the attributes of a log as Python types; raise InvalidFile for a damaged one."""
+    """Convert the attributes of a log to Python types; raise InvalidFile for a damaged one."""
     plain = _python_types(attributes)
     TableRule(ATTRIBUTES).check("", plain)
     return plain
 
 
 def check_log(log: xr.Dataset, needed: Iterable[str] = ()) -> xr.Dataset:
-    """Return the log with empty variables added, after checking it.
+    """Check a log; return it with empty variables added.
 
     Parameters
     ----------
@@ -206,7 +206,7 @@ def check_robot(log: xr.Dataset, robot: R) -> R:
 
 
 def _python_types(attributes: Mapping[Any, Any]) -> dict[str, Any]:
-    """Return attributes with NumPy numbers as Python numbers."""
+    """Convert NumPy numbers in attributes to Python numbers."""
     plain = dict[str, Any]()
     for name, value in attributes.items():
         single = isinstance(value, np.generic | np.ndarray) and value.size == 1

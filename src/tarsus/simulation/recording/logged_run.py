@@ -122,7 +122,7 @@ def run_logged(
 
 
 def _warnings(setup: Setup, result: xr.Dataset) -> list[WarningRecord]:
-    """Return warnings about a complete log."""
+    """Collect warnings about a complete log."""
     records = log.log_warnings(setup.robot, result)
     return (
         records if setup.options.self_collision else records + _passed_through(setup.robot, result)
@@ -132,7 +132,7 @@ def _warnings(setup: Setup, result: xr.Dataset) -> list[WarningRecord]:
 def _log(
     run: RunStart, start: Records, chunks: Sequence[Records], span: tuple[int, int]
 ) -> xr.Dataset:
-    """Return the log of a range of steps, with the attributes of the run."""
+    """Build the log of a range of steps, with the attributes of the run."""
     # select chunks, and the registers before the first step
     first, last = span
     worlds, ends = run.setup.worlds, np.cumsum([0, *(len(chunk["q"]) for chunk in chunks)])
@@ -157,7 +157,7 @@ def _log(
 
 
 def _passed_through(mechanism: Mechanism, log: xr.Dataset) -> list[WarningRecord]:
-    """Return a warning about shapes that passed through each other without self-collision.
+    """Warn about shapes that passed through each other without self-collision.
 
     Only shapes of the robot (before cuts) that can collide according to its file.
     """

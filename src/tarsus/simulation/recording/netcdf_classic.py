@@ -27,7 +27,7 @@ CHARACTERS = "S1"
 
 
 def encode(log: xr.Dataset, unlimited: str) -> tuple[bytes, bytes]:
-    """Return the bytes of a file before its records, and the bytes of its records."""
+    """Encode the bytes of a file before its records, and the bytes of its records."""
     with netcdf_file(BytesIO(bytes(log.to_netcdf(engine="scipy"))), mmap=False) as file:
         sizes = {str(name): int(size or 0) for name, size in file.dimensions.items()}
         variables = {str(name): _Variable(v) for name, v in file.variables.items()}
@@ -72,13 +72,13 @@ class _Variable:
         self.data: NDArray[Any] = np.ascontiguousarray(data.astype(data.dtype.newbyteorder(">")))
 
     def room(self, each: bool) -> int:
-        """Return its size in bytes; if `each`, in one record."""
+        """Compute its size in bytes; if `each`, in one record."""
         shape = self.data.shape[1:] if each else self.data.shape
         return -(-prod(shape) * self.data.itemsize // 4) * 4
 
 
 def _header(name: str, variable: _Variable, dimensions: list[int], place: tuple[int, int]) -> bytes:
-    """Return the header entry of a variable: name, dimension numbers, size and offset."""
+    """Encode the header entry of a variable: name, dimension numbers, size and offset."""
     size, begin = place
     return b"".join((
         _name(name),
@@ -93,7 +93,7 @@ def _attributes(given: dict[str, Any]) -> bytes:
 
 
 def _values(value: Any) -> bytes:
-    """Return type, count and values of an attribute."""
+    """Encode type, count and values of an attribute."""
     if isinstance(value, str | bytes):
         text = value.encode() if isinstance(value, str) else value
         return struct.pack(">ii", TYPES[CHARACTERS], len(text)) + _padded(text)

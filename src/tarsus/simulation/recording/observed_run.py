@@ -88,7 +88,7 @@ class Trajectory:
 
 
 def solved_steps(run: Trajectory) -> tuple[Solved, dict[str, Array]]:
-    """Return the contact problems and solutions of a run, and the reports of `observing_program`.
+    """Compute contact problems and solutions of a run, and reports of `observing_program`.
 
     If the state before a step is not recorded, the velocities after it are used as those before it.
     """
@@ -195,7 +195,7 @@ def observing_program(
 def _contact_point(
     kin: Kinematics, i: int, body: int, normal: SX, point: SX | None
 ) -> tuple[SX, SX]:
-    """Return the point (3,) of contact i in its body's frame, and its gap to z = 0, in m.
+    """Compute the point (3,) of contact i in its body's frame, and its gap to z = 0, in m.
 
     The gap is that of the robot's candidate; 0 if the run has its own contact points.
     """
@@ -213,7 +213,7 @@ def _contact_point(
 
 
 def contact_frames(normal: Array) -> Array:
-    """Return contact frames (..., 3, 3): rows normal and two tangents.
+    """Compute contact frames (..., 3, 3): rows normal and two tangents.
 
     No criterion depends on how the tangents are rotated about the normal.
     """

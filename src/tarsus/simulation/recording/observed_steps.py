@@ -88,7 +88,7 @@ def observe_steps(
 
 
 def _material(law: Law, worlds: Backend, friction: Array) -> dict[str, Any]:
-    """Return the law's parameters that the criteria need, by world, with mu of each contact."""
+    """Collect the law's parameters for the criteria, by world, with mu of each contact."""
 
     def of(role: Role, missing: float) -> Array:
         names = [name for name in names_with_role(type(law), role) if f"law.{name}" in worlds]
@@ -110,7 +110,7 @@ def _material(law: Law, worlds: Backend, friction: Array) -> dict[str, Any]:
 def _observe(
     plan: Plan, worlds: Backend, before: Mapping[str, Array], records: Mapping[str, Array]
 ) -> dict[str, Array]:
-    """Return the observer's reports for every step and world, shape (steps, worlds, size)."""
+    """Compute the observer's reports for every step and world, shape (steps, worlds, size)."""
     steps, count = records["q"].shape[:2]
     program = observer_program(plan)
     samples = {

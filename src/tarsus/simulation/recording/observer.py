@@ -110,14 +110,14 @@ def observer_program(plan: Plan) -> Program:
 def _add_joint_impulses(
     acting: StepForces, scene: Scene, seen: Kinematics, b: Builder
 ) -> StepForces:
-    """Return the forces with the impulses of limits and dry friction that the step reports."""
+    """Add the impulses of limits and dry friction that the step reports to the forces."""
     impulses = b.parameter("joints", lockable_joints.impulse_count(scene))
     limits, friction = lockable_joints.generalized_impulses(scene, impulses, seen)
     return replace(acting, limits=limits, friction=friction)
 
 
 def _passive_force(acting: StepForces, seen: Kinematics, u1: SX, dt: SX) -> dict[str, SX]:
-    """Return the mean passive force in the joints over a step to u1 (nu,), if it is reported."""
+    """Compute the mean passive force in joints over a step to u1 (nu,), if it is reported."""
     if acting.limits is None or acting.friction is None:
         return {}
     braking = -dissipation(seen.mechanism, seen.u) * u1
@@ -126,7 +126,7 @@ def _passive_force(acting: StepForces, seen: Kinematics, u1: SX, dt: SX) -> dict
 
 
 def _observed_contacts(touching: list[ContactKinematics]) -> list[ObservedContact]:
-    """Return simulated contacts in the form that the criteria take."""
+    """Convert simulated contacts to the form that the criteria expect."""
     contacts = []
     for touch in touching:
         rows = ca.vertcat(*(ca.horzcat(*row) for row in touch.rows))
@@ -135,7 +135,7 @@ def _observed_contacts(touching: list[ContactKinematics]) -> list[ObservedContac
 
 
 def _corrections(plan: Plan, contacts: list[Contact], p: Any, memory: SX, dt: SX) -> SX:
-    """Return what the law adds to the velocities after the step, shape (3n,)."""
+    """Compute what the law adds to the velocities after the step, shape (3n,)."""
     law = plan.scene.law
     return ca.vertcat(
         SX(0, 1),
@@ -144,7 +144,7 @@ def _corrections(plan: Plan, contacts: list[Contact], p: Any, memory: SX, dt: SX
 
 
 def _contact_geometry(contacts: list[Contact]) -> dict[str, SX]:
-    """Return points, frames and friction factors of all contacts, concatenated."""
+    """Concatenate points, frames and friction factors of all contacts."""
     empty = SX(0, 1)
     return {
         "point": ca.vertcat(empty, *(c.point for c in contacts)),
@@ -154,14 +154,14 @@ def _contact_geometry(contacts: list[Contact]) -> dict[str, SX]:
 
 
 def _center_of_mass(kin: Kinematics, inertias: list[LinearInertia]) -> dict[str, SX]:
-    """Return position and velocity (3,) of the center of mass."""
+    """Compute position and velocity (3,) of the center of mass."""
     mass = sum((inertia.m for inertia in inertias), SX(0))
     velocity = energy.momentum(kin, inertias)[:3] / mass
     return {"center": energy.center_of_mass(kin, inertias), "center_velocity": velocity}
 
 
 def _loop_reports(end: Kinematics) -> dict[str, SX]:
-    """Return the largest gap of a loop joint, and the state of the uncut robot (empty if none)."""
+    """Compute the largest gap of a loop joint, and the uncut robot's state (empty if none)."""
     mechanism, empty = end.mechanism, SX(0, 1)
     q, u = coordinates.uncut_state(mechanism, end.q, end.u) if mechanism.uncut else (empty, empty)
     return {
@@ -172,7 +172,7 @@ def _loop_reports(end: Kinematics) -> dict[str, SX]:
 
 
 def _stored_energy(plan: Plan, kin: Kinematics, terrain: object, law: object) -> SX:
-    """Return the energy (n,) in the ground's springs under each contact, in J."""
+    """Compute the energy (n,) in the ground's springs under each contact, in J."""
     law_of, n = plan.scene.law, len(plan.scene.geometry.contact_names)
     if not isinstance(law_of, ForceLaw):
         return SX.zeros(n)

@@ -47,7 +47,7 @@ class MotionOutcome:
 
 
 def classify_motion(robot: Mechanism, log: xr.Dataset) -> MotionOutcome:
-    """Return what the robot did in a log of one world."""
+    """Classify the motion of the robot in a log of one world."""
     q, dt = log["q"].values, float(log.attrs["dt"])
     pressing = _pressing_bodies(robot, log)
     if not robot.floating:
@@ -86,7 +86,7 @@ def classify_motion(robot: Mechanism, log: xr.Dataset) -> MotionOutcome:
 
 
 def _pressing_bodies(robot: Mechanism, log: xr.Dataset) -> NDArray[np.bool_]:
-    """Return whether each body that ever touches presses on something, shape (steps, bodies)."""
+    """Find when each body that ever touches presses on something, shape (steps, bodies)."""
     bodies = {candidate.name: candidate.body for candidate in robot.candidates}
     names = [str(name) for name in log["contact"].values]
     pressing = log["force_contact"].values[..., 0] > 0
@@ -97,7 +97,7 @@ def _pressing_bodies(robot: Mechanism, log: xr.Dataset) -> NDArray[np.bool_]:
 
 
 def _slip_distance(log: xr.Dataset, end: int) -> float:
-    """Return the mean slip distance of pressing contacts in the first steps, in m."""
+    """Compute the mean slip distance of pressing contacts in the first steps, in m."""
     pressing = log["force_contact"].values[:end, :, 0] > 0
     speed = np.linalg.norm(log["velocity_after"].values[:end, :, 1:], axis=-1)
     mean = np.where(pressing, speed, 0.0).sum(axis=1) / np.maximum(pressing.sum(axis=1), 1)
@@ -105,7 +105,7 @@ def _slip_distance(log: xr.Dataset, end: int) -> float:
 
 
 def _air_times(pressing: NDArray[np.bool_], dt: float) -> list[tuple[int, int]]:
-    """Return first and last step of each time in the air between contacts, without short ones."""
+    """Find first and last step of each time in the air between contacts, without short ones."""
     at = np.flatnonzero(pressing)
     ends = zip(at[:-1].tolist(), at[1:].tolist(), strict=True)
     return [(a + 1, b) for a, b in ends if (b - a - 1) * dt >= MIN_AIR_TIME]

@@ -69,7 +69,7 @@ def serialize(value: Any) -> Any:
 
 
 def name_of(part: Any) -> str:
-    """Return the name of a part: that of its file, of a function its own, "none" for None."""
+    """Name a part after its file, or a function after itself; "none" for None."""
     if part is None:
         return "none"
     return registry.name_of(part) if is_dataclass(part) else _function_name(part)
@@ -81,7 +81,7 @@ def _function_name(function: Any) -> str:
 
 
 def class_of(part: Any) -> str:
-    """Return "module:name" of a dataclass's class; empty for None and functions."""
+    """Format "module:name" of a dataclass's class; empty for None and functions."""
     if not is_dataclass(part):
         return ""
     kind = part if isinstance(part, type) else type(part)
@@ -89,7 +89,7 @@ def class_of(part: Any) -> str:
 
 
 def user_file(part: Any) -> str:
-    """Return the path of the user's file that defines a part.
+    """Find the path of the user's file that defines a part.
 
     Empty for Tarsus's own and plug-ins.
     """
@@ -102,13 +102,13 @@ def user_file(part: Any) -> str:
 
 
 def package_of(part: Any) -> str:
-    """Return package and version of a plug-in part; empty for other parts."""
+    """Find package and version of a plug-in part; empty for other parts."""
     member_plugin = plugins.find_by_module(type(part).__module__)
     return member_plugin.release if member_plugin else ""
 
 
 def field_values(part: Any) -> dict[str, Any]:
-    """Return the fields of a dataclass by name, in JSON types; empty for anything else."""
+    """Collect the fields of a dataclass by name, in JSON types; empty for anything else."""
     if not is_dataclass(part):
         return {}
     return {f.name: serialize(getattr(part, f.name)) for f in fields(part) if f.init}

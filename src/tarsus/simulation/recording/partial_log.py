@@ -40,7 +40,7 @@ PARTIAL_WARNING = "this log is partial: the run was killed or is still going on.
 
 
 def log_path(to: str | Path) -> Path:
-    """Return the path of a log to be written, and create its folder.
+    """Create the folder of a log to be written, and return the log's path.
 
     Raises
     ------
@@ -158,7 +158,7 @@ class PartialLog:
         self._warned = True
 
     def finish(self, log: xr.Dataset | None) -> None:
-        """Write the complete log and remove the partial one; None: the run made no step.
+        """Write the complete log and remove the partial one; None: the run took no step.
 
         If the log cannot be written, the partial log stays and the OSError names it.
         """
@@ -194,7 +194,7 @@ def _set_aside(path: Path) -> None:
 
 
 def mark_partial(log: xr.Dataset) -> xr.Dataset:
-    """Return the log without attributes known only at the end, marked as partial."""
+    """Remove attributes of the log that are known only at the end, and mark it as partial."""
     remaining = {name: value for name, value in log.attrs.items() if name not in FINAL_ATTRIBUTES}
     return log.drop_attrs(deep=False).assign_attrs(
         remaining | {"partial": PARTIAL_WARNING, "warnings": PARTIAL_WARNING}

@@ -64,7 +64,7 @@ command_line: ContextVar[str] = ContextVar("command_line", default="")
 
 @dataclass(frozen=True, eq=False)
 class Setup:
-    """What a simulation was made of.
+    """Parts that a simulation was made of.
 
     Attributes
     ----------
@@ -85,7 +85,7 @@ class Setup:
 
 
 def log_attributes(setup: Setup) -> dict[str, str]:
-    """Return the attributes of a log: names as text, JSON objects as text (`JSON_ATTRIBUTES`).
+    """Collect the attributes of a log: names and JSON objects, both as text.
 
     Notes
     -----
@@ -125,7 +125,7 @@ def log_attributes(setup: Setup) -> dict[str, str]:
 
 
 def part_attributes(robot: Robot, parts: Mapping[str, Any]) -> dict[str, str]:
-    """Return the attributes of the robot and of the parts of a run, and of what ran them.
+    """Collect the attributes of the robot, of the parts of a run, and of the software.
 
     Each part has name, class, parameters, and the file of a user's part or the package of a
     plug-in.
@@ -168,7 +168,7 @@ def part_attributes(robot: Robot, parts: Mapping[str, Any]) -> dict[str, str]:
 
 
 def parse_attributes(attrs: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the provenance attributes of a log, with JSON text parsed."""
+    """Parse the provenance attributes of a log, JSON text included."""
     return {
         name: json.loads(attrs[name]) if name in JSON_ATTRIBUTES else attrs[name]
         for name in ATTRIBUTE_NAMES
@@ -178,20 +178,20 @@ def parse_attributes(attrs: Mapping[str, Any]) -> dict[str, Any]:
 
 @cache
 def versions() -> dict[str, str]:
-    """Return the versions of Python and of the packages that a run uses, by name."""
+    """Collect the versions of Python and of the packages that a run uses, by name."""
     return {"python": platform.python_version()} | {
         name: metadata.version(name) for name in PACKAGES
     }
 
 
 def _process_command() -> str:
-    """Return the command line of this process, shortened if it contains a program."""
+    """Read the command line of this process, shortened if it contains a program."""
     text = shlex.join(sys.orig_argv)
     return text if len(text) <= MAX_COMMAND_LENGTH else f"{text[:MAX_COMMAND_LENGTH]} ..."
 
 
 def _changed_law_parameters(law: Any, worlds: Backend) -> dict[str, Any]:
-    """Return the law's parameters that `Simulation.set` changed, per world where they differ."""
+    """Collect the law's parameters that `Simulation.set` changed, per world if they differ."""
     changed = {}
     for name, value in law.parameters().items():
         current = worlds.get(f"law.{name}")[:, 0] if f"law.{name}" in worlds else value
@@ -203,7 +203,7 @@ def _changed_law_parameters(law: Any, worlds: Backend) -> dict[str, Any]:
 
 
 def _changed_registers(setup: Setup) -> dict[str, Any]:
-    """Return other parameters that changed since the start, (size,) if equal in all worlds."""
+    """Collect other parameters changed since the start, (size,) if equal in all worlds."""
     changed = {}
     for register in setup.worlds.program.of_kind("parameter"):
         if register.name.startswith("law."):
@@ -221,7 +221,7 @@ def _changed_registers(setup: Setup) -> dict[str, Any]:
 
 
 def _find_seeds(prefix: str, content: Any) -> list[tuple[str, Any]]:
-    """Return every seed in the attributes, with the names that lead to it."""
+    """Find every seed in the attributes, with the names that lead to it."""
     if isinstance(content, list):
         return [
             seed for k, part in enumerate(content) for seed in _find_seeds(f"{prefix}.{k}", part)
@@ -235,7 +235,7 @@ def _find_seeds(prefix: str, content: Any) -> list[tuple[str, Any]]:
 
 
 def _final_command(setup: Setup) -> dict[str, Any]:
-    """Return the commands of the gait at the end by name, per world where they differ."""
+    """Collect the final commands of the gait by name, per world if they differ."""
     commands = setup.plan.controller.commands if setup.plan.controller is not None else {}
     if not commands:
         return {}
@@ -244,6 +244,6 @@ def _final_command(setup: Setup) -> dict[str, Any]:
 
 
 def _common_value(values: NDArray[Any]) -> Any:
-    """Return one number if all worlds (worlds,) have the same."""
+    """Reduce values (worlds,) to one number if all are equal."""
     short = np.unique(values)  # text recovers a float32 as it was typed
     return serialize(float(str(short[0])) if short.size == 1 else values)

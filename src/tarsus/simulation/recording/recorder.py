@@ -115,6 +115,6 @@ def record(
 
 
 def concatenate(chunks: Sequence[Records]) -> Records:
-    """Return all chunks as one."""
+    """Concatenate all chunks."""
     names = chunks[0] if chunks else ()
     return {name: np.concatenate([chunk[name] for chunk in chunks]) for name in names}

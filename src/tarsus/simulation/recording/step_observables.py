@@ -81,7 +81,7 @@ class ObservedStep:
 
 
 def step_observables(step: ObservedStep) -> dict[str, SX]:
-    """Return what the criteria need of a step with n contacts.
+    """Compute what the criteria need of a step with n contacts.
 
     Returns
     -------
@@ -133,7 +133,7 @@ def step_observables(step: ObservedStep) -> dict[str, SX]:
 
 
 def _contact_free_balance(step: ObservedStep) -> tuple[SX, SX]:
-    """Return the force (nu,) needed in addition to motors and joints, and the work of the joints.
+    """Compute the force (nu,) besides motors and joints, and the work of the joints.
 
     In N or N m, and in J.
     """
@@ -152,7 +152,7 @@ def _contact_free_balance(step: ObservedStep) -> tuple[SX, SX]:
 
 
 def energy_totals(shares: Mapping[str, Array], change: Array) -> dict[str, float]:
-    """Return the energy ledger of a whole run, in J.
+    """Compute the energy ledger of a whole run, in J.
 
     Parameters
     ----------

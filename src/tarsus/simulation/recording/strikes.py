@@ -27,7 +27,7 @@ Array = NDArray[Any]
 
 
 def strikes(log: xr.Dataset) -> xr.Dataset:
-    """Return the impacts that a stepper located in time, as a table.
+    """Tabulate the impacts that a stepper located in time.
 
     Variables (docs/conventions.md): `strike_time` in s, `strike_step` (index along `time`),
     `strike_impulse` in N s, `strike_velocity_before` and `strike_velocity_after` in m/s, both in
@@ -66,7 +66,7 @@ def strikes(log: xr.Dataset) -> xr.Dataset:
 def strike_variables(
     plan: Plan, worlds: Backend, records: Mapping[str, Array], t0: float
 ) -> dict[str, Any]:
-    """Return the variables of located impacts for a log.
+    """Build the variables of located impacts for a log.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ def strike_variables(
 
 
 def strikes_lost(plan: Plan, records: Mapping[str, Array]) -> int:
-    """Return the number of impacts that did not fit into the slots of their step."""
+    """Count the impacts that did not fit into the slots of their step."""
     if "strike_count" not in records:
         return 0
     counts = records["strike_count"][..., 0].astype(int)
@@ -132,7 +132,7 @@ def strikes_lost(plan: Plan, records: Mapping[str, Array]) -> int:
 
 
 def _size(plan: Plan) -> int:
-    """Return the number of values in one slot."""
+    """Count the values in one slot."""
     mechanism = plan.scene.mechanism
     return slot_size(mechanism.nq, mechanism.nu, len(plan.scene.candidates))
 
@@ -142,7 +142,7 @@ def _slots(plan: Plan, records: Mapping[str, Array]) -> int:
 
 
 def _rows(plan: Plan, records: Mapping[str, Array]) -> tuple[Array, Array, Array]:
-    """Return the filled slots (rows, size), their steps and their worlds, in order of time."""
+    """Collect the filled slots (rows, size), their steps and their worlds, in order of time."""
     steps, count = records["strike_count"].shape[:2]
     slots = _slots(plan, records)
     rows = records["strike_rows"].astype(float).reshape(steps, count, slots, _size(plan))
@@ -165,7 +165,7 @@ def _parts(mechanism: Mechanism, rows: Array) -> dict[str, Array]:
 def _evaluate_rows(
     plan: Plan, worlds: Backend, parts: Mapping[str, Array], world: Array
 ) -> dict[str, Array]:
-    """Return contact velocities and energies of every row."""
+    """Compute contact velocities and energies of every row."""
     program = _strike_program(plan)
     samples = {"q": parts["q"], "u0": parts["u_before"], "u1": parts["u_after"]}
     for register in program.of_kind("parameter"):

@@ -37,7 +37,7 @@ REQUIRED = (  # attributes and variables of a log
 
 
 class StepperLike(Protocol):
-    """What a summary needs from a stepper, or from another engine."""
+    """Attributes of a stepper, or another engine, that a summary needs."""
 
     @property
     def velocity_level(self) -> bool:
@@ -51,7 +51,7 @@ class StepperLike(Protocol):
 
 
 class SimulationLike(Protocol):
-    """What a summary needs from a `Simulation`, or from a simulation on another engine."""
+    """Attributes of a `Simulation`, or a simulation on another engine, that a summary needs."""
 
     @property
     def robot(self) -> Mechanism:
@@ -162,7 +162,7 @@ def is_below_contacts(robot: Mechanism, log: xr.Dataset) -> bool:
 
 
 def sensor_summary(log: xr.Dataset) -> dict[str, dict[str, Any]]:
-    """Return units, last and mean reading of each sensor in a log of one world."""
+    """Collect units, last and mean reading of each sensor in a log of one world."""
     sensors = {}
     for variable in map(str, log.data_vars):
         name = variable.removeprefix("sensed_")
@@ -178,7 +178,7 @@ def sensor_summary(log: xr.Dataset) -> dict[str, dict[str, Any]]:
 
 
 def solved_contacts(log: xr.Dataset) -> Solved:
-    """Return the contact problems and solutions of a log, for the residual criteria."""
+    """Compute the contact problems and solutions of a log, for the residual criteria."""
     ground = log["ground_friction"].values
     mu, own = mean_of_role(log, "friction"), mean_of_role(log, "kinetic_friction", missing=None)
     mu_K = mean_of_role(log, "kinetic_ratio", missing=1.0) * mu if own is None else own
@@ -197,7 +197,7 @@ def solved_contacts(log: xr.Dataset) -> Solved:
 
 
 def energy_ledger(log: xr.Dataset) -> dict[str, float]:
-    """Return the energy ledger of a log of one world, in J.
+    """Compute the energy ledger of a log of one world, in J.
 
     It holds the shares, `change` and `unbalanced` of `energy_totals`; in our own runs `unbalanced`
     is round-off.

@@ -9,7 +9,7 @@ MAX_SHOWN = 4  # channels or vectors of a sensor that a line shows
 
 
 def summary_lines(n: dict[str, Any]) -> dict[str, str]:
-    """Return one line per topic of a run's summary, by heading; empty lines do not apply."""
+    """Format one line per topic of a run's summary, by heading; empty lines do not apply."""
     # what the criteria found, then how the run went
     r = n["residuals"]
     return {
@@ -57,17 +57,17 @@ def summary_lines(n: dict[str, Any]) -> dict[str, str]:
 
 
 def _factor(factor: float) -> str:
-    """Return a factor with two digits if it is small."""
+    """Format a factor with two digits if it is small."""
     return f"{factor:,.0f}" if factor >= 10 else f"{factor:.2g}"
 
 
 def _residual(value: float | None, unit: str) -> str:
-    """Return a residual with its unit, or "not applicable" where the stepper defines none."""
+    """Format a residual with its unit, or "not applicable" where the stepper defines none."""
     return "not applicable" if value is None else f"{value:.1e} {unit}"
 
 
 def _energy_line(e: dict[str, float], gained: float) -> str:
-    """Return the nonzero shares of the energy ledger, and the energy gain."""
+    """Format the nonzero shares of the energy ledger, and the energy gain."""
     shares = {
         name: value for name, value in e.items() if name not in ("change", "unbalanced") and value
     }
@@ -78,7 +78,7 @@ def _energy_line(e: dict[str, float], gained: float) -> str:
 
 
 def _sensor_line(readings: dict[str, Any]) -> str:
-    """Return last and mean values of the first channels, with those of a vector together."""
+    """Format last and mean values of the first channels, with those of a vector together."""
     vectors: dict[str, list[str]] = {}
     for channel in readings["last"]:
         vector, _, axis = channel.rpartition("_")
@@ -97,7 +97,7 @@ def _values(values: dict[str, float], channels: list[str]) -> str:
 
 
 def _motion_line(n: dict[str, Any]) -> str:
-    """Return what the robot did, and whether it fell."""
+    """Describe what the robot did, and whether it fell."""
     if "diverged" in n:
         return f"diverged after {n['duration']:g} s"
     text = _describe_motion(n)
@@ -109,7 +109,7 @@ def _motion_line(n: dict[str, Any]) -> str:
 
 
 def _describe_motion(n: dict[str, Any]) -> str:
-    """Return what the robot did, up to a fall."""
+    """Describe what the robot did, up to a fall."""
     deed, duration = n["deed"], n["duration"]
     seconds = f"{n['fell_at'] if n['fell'] else duration:.4g} s"
     if deed == "moved":

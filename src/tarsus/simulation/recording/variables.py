@@ -178,14 +178,14 @@ PEER_VARIABLES = {  # of other engines, and of robots with joint limits or dry f
 
 
 def coordinate_names(mechanism: Mechanism) -> list[str]:
-    """Return a name for every entry of q."""
+    """Name every entry of q."""
     return _entry_names(
         mechanism, ("x", "y", "z", "qw", "qx", "qy", "qz"), ("qw", "qx", "qy", "qz")
     )
 
 
 def velocity_names(mechanism: Mechanism) -> list[str]:
-    """Return a name for every entry of u."""
+    """Name every entry of u."""
     return _entry_names(mechanism, ("vx", "vy", "vz", "wx", "wy", "wz"), ("wx", "wy", "wz"))
 
 
@@ -199,7 +199,7 @@ def _entry_names(mechanism: Mechanism, free: tuple[str, ...], ball: tuple[str, .
 
 
 def labels(mechanism: Mechanism, contacts: Sequence[str], time: Array) -> dict[str, Any]:
-    """Return the labels along every dimension except `world`.
+    """Create the labels along every dimension except `world`.
 
     Parameters
     ----------
@@ -224,7 +224,7 @@ def labels(mechanism: Mechanism, contacts: Sequence[str], time: Array) -> dict[s
 def contact_variables(
     solved: Solved, frame: Array, point: Array, friction: Array
 ) -> dict[str, Any]:
-    """Return the contact variables of solved steps.
+    """Build the contact variables of solved steps.
 
     Parameters
     ----------
@@ -262,7 +262,7 @@ def contact_variables(
 def balance_variables(
     seen: Mapping[str, Array], contacts: Mapping[str, Any], gravity: float
 ) -> dict[str, Any]:
-    """Return center of mass, zero moment point, capture point and support margin.
+    """Build center of mass, zero moment point, capture point and support margin.
 
     Parameters
     ----------
@@ -284,7 +284,7 @@ def balance_variables(
 def energy_variables(
     seen: Mapping[str, Array], solved: Solved, stored: ArrayLike = 0.0
 ) -> dict[str, Any]:
-    """Return energies, the residual, and the energy ledger, whose sum is each step's energy change.
+    """Build energies, the residual, and the energy ledger, whose sum is each step's change.
 
     Parameters
     ----------
@@ -308,7 +308,7 @@ def energy_variables(
 
 
 def add_descriptions(log: xr.Dataset) -> xr.Dataset:
-    """Return the log with the unit and meaning of every variable."""
+    """Add unit and meaning to every variable of the log."""
     for name, (unit, meaning) in (
         VARIABLES
         | JOINT_VARIABLES

@@ -43,7 +43,7 @@ MIN_ERROR = 1e-10  # smaller errors count as this, against division by zero
 
 @dataclass(frozen=True)
 class DormandPrince(Stepper):
-    """Sub-steps as long as the tolerance allows, with constant torque over the step.
+    """Sub-steps as long as the tolerance permits, with constant torque over the step.
 
     Each pass of the loop is one evaluation of the dynamics. The error of a sub-step of length h is
     sqrt(S / n): S sums ((y5 - y4) / (atol + rtol |y|))^2 over the n coordinates and velocities y,
@@ -144,13 +144,13 @@ class DormandPrince(Stepper):
         return new | clock | {"attempts": attempts}, clock["time"] < start.dt
 
     def _error(self, now: Values, reached: SX, difference: SX) -> SX:
-        """Return the difference of the two orders (nq + nu + 3n,) relative to the tolerance."""
+        """Compute the difference of the two orders (nq + nu + 3n,) relative to the tolerance."""
         size = ca.fmax(ca.fabs(ca.vertcat(now["q"], now["u"], now["impulse"])), ca.fabs(reached))
         ratio = difference / (self.atol + self.rtol * size)
         return ca.sqrt(ca.sumsqr(ratio) / (now["q"].numel() + now["u"].numel()))
 
     def _next_clock(self, dt: SX, now: Values, error: SX, attempts: SX, accepted: SX) -> Values:
-        """Return the time reached, the length of the next sub-step, and its limit on growth."""
+        """Compute the time reached, the length of the next sub-step, and its limit on growth."""
         h, complete = now["h"], now["stage"] == STAGES - 1
         time = ca.if_else(
             accepted, ca.if_else(h < dt - now["time"], now["time"] + h, dt), now["time"]
@@ -169,7 +169,7 @@ class DormandPrince(Stepper):
 
 
 def stage_start(scene: Scene, start: StepStart, now: Values, slopes: SX) -> StepStart:
-    """Return the instant of the next stage, given the slopes (nq + nu + 3n, STAGES)."""
+    """Compute the instant of the next stage, given the slopes (nq + nu + 3n, STAGES)."""
     nq, nu = start.q.numel(), start.u.numel()
     weights = [
         sum((ca.if_else(now["stage"] == k, A[k, j], 0) for k in range(j + 1, STAGES)), SX(0))

@@ -115,7 +115,7 @@ class EventDriven(Stepper):
         return False
 
     def empty_strikes(self, scene: Scene, start: StepStart) -> Strikes | None:
-        """Return an empty table with `strikes` slots, for laws that resolve impacts."""
+        """Create an empty table with `strikes` slots, for laws that resolve impacts."""
         if not scene.candidates or not scene.law.impulsive:
             return None
         n = len(scene.candidates)
@@ -139,7 +139,7 @@ class EventDriven(Stepper):
         return replace(StepOutputs.of(end), strikes=located)
 
     def _begin(self, scene: Scene, start: StepStart) -> Values:
-        """Return the values that the first phase starts from."""
+        """Create the initial values of the first phase."""
         n = len(scene.candidates)
         sums = {
             "impulse": SX.zeros(3 * n),
@@ -180,7 +180,7 @@ class EventDriven(Stepper):
     def _watch(
         self, scene: Scene, start: StepStart, at: Values, gains: SX, after_impact: SX
     ) -> Values:
-        """Return the values that a phase starts with: open or closed contacts, and no trial yet.
+        """Create the initial values of a phase: open or closed contacts, and no trial yet.
 
         A contact at the surface that moves away is open, unless it pressed until now: the end of
         the phase has turned its normal slightly, and only an impact can throw it off.
@@ -203,7 +203,7 @@ class EventDriven(Stepper):
     def _next(
         self, scene: Scene, start: StepStart, now: Values, end: Values, verdict: SX
     ) -> tuple[Values, SX]:
-        """Return the next phase if this one is accepted, else the same one with another length."""
+        """Choose the next phase if this one is accepted, else shorten or lengthen this one."""
         accepted, landed, deep, lowest = entries(verdict)
         time = ca.if_else(now["h"] < start.dt - now["time"], now["time"] + now["h"], start.dt)
         gains = now["gains"] + landed
@@ -231,7 +231,7 @@ class EventDriven(Stepper):
 
 
 def contacts_at(scene: Scene, start: StepStart, state: Values) -> list[Any]:
-    """Return the contacts at the coordinates and velocities of `state`."""
+    """Compute the contacts at the coordinates and velocities of `state`."""
     kin = kinematics(scene.mechanism, state["q"], state["u"])
     return [touch.contact for touch in contact_kinematics(scene, kin, start.terrain)]
 
@@ -239,7 +239,7 @@ def contacts_at(scene: Scene, start: StepStart, state: Values) -> list[Any]:
 def try_phase(
     stepper: Stepper, scene: Scene, start: StepStart, now: Values, builder: Builder
 ) -> Values:
-    """Return the end of a phase of length h."""
+    """Compute the end of a phase of length h."""
     h, guess = now["h"], start.bilateral * (now["h"] / start.dt)
     at = replace(
         start,
@@ -259,7 +259,7 @@ def try_phase(
 def resolve_impact(
     scene: Scene, start: StepStart, end: Values, landed: SX, builder: Builder
 ) -> Values:
-    """Return `end` after the impact, if a contact has landed there.
+    """Apply the impact to `end` if a contact has landed there.
 
     The law's impulses act on all closed contacts while the coordinates stay as they are; the impact
     is recorded.
@@ -290,7 +290,7 @@ def resolve_impact(
 
 
 def undamped(scene: Scene) -> Scene:
-    """Return the scene at the instant of an impact.
+    """Remove damping from the scene at the instant of an impact.
 
     It has no joint damping or springs, no stabilization and no friction in loop joints; dry
     friction of other joints is ignored by `joint_states`.
@@ -310,7 +310,7 @@ def undamped(scene: Scene) -> Scene:
 
 
 def balanced(scene: Scene, at: StepStart) -> StepStart:
-    """Return the start with forces that keep the velocity of an undamped robot in the air."""
+    """Add forces that keep the velocity of an undamped robot in the air constant."""
     tau = rnea.bias(kinematics(scene.mechanism, at.q, at.u), at.inertias)
     zeros = SX.zeros(at.tau_loops.numel()), SX.zeros(at.bilateral.numel())
     evaluation = replace(at.evaluation, impact=True)

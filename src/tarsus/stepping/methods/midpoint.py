@@ -52,5 +52,5 @@ class Midpoint(Stepper):
         return replace(end, q=q, coordinate_velocity=None)
 
     def evaluation(self, mechanism: Mechanism, q: SX, u: SX, dt: SX) -> SX:
-        """Return the coordinates half a step later."""
+        """Compute the coordinates half a step later."""
         return displace(mechanism, q, u, 0.5 * dt)

@@ -34,7 +34,7 @@ class WorkEngine(ABC):
 
     @abstractmethod
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
-        """Return the future result of a function; its exception is WorkerLost if a worker died."""
+        """Submit a function; return its future, whose exception is WorkerLost if a worker died."""
 
     @property
     @abstractmethod

@@ -49,7 +49,7 @@ def import_task() -> None:
 
 
 def translate_errors(inner: Future[Any], *kinds: type[BaseException]) -> Future[Any]:
-    """Return a future with the same result, in which errors of these kinds become WorkerLost."""
+    """Create a future with the same result, in which errors of these kinds become WorkerLost."""
     outer: Future[Any] = Future()
     outer.set_running_or_notify_cancel()
 

@@ -60,7 +60,7 @@ class SweepOutcome(ABC):
         self.start()
 
     def start(self) -> None:
-        """Prepare before the first step; by default, do nothing."""
+        """Prepare for the first step; by default, do nothing."""
         return
 
     @abstractmethod
@@ -69,4 +69,4 @@ class SweepOutcome(ABC):
 
     @abstractmethod
     def value(self) -> Array:
-        """Return the outcome of every world, shape (worlds,)."""
+        """Compute the outcome of every world, shape (worlds,)."""

@@ -33,7 +33,7 @@ class Fell(SweepOutcome):
         self._fallen, self._first = np.zeros(len(q), bool), self._height(q)
 
     def _height(self, q: Array) -> Array:
-        """Return the height of the base above the lowest foot, shape (worlds,), in m."""
+        """Compute the height of the base above the lowest foot, shape (worlds,), in m."""
         robot = self._robot
         if not robot.floating or not self._feet:
             return np.ones(len(q))

@@ -10,7 +10,7 @@ from tarsus.sweeps.outcomes.base import Array, StepBatch, SweepOutcome
 
 
 class Residuals(SweepOutcome):
-    """Share of steps in which the contact solver did not converge, 0 to 1."""
+    """Fraction of steps in which the contact solver did not converge, 0 to 1."""
 
     unit: ClassVar[str] = "1"
 
