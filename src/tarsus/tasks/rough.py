@@ -54,7 +54,7 @@ class RoughVelocity(GaitTask):
         return ca.exp(-error / 0.1)
 
     def _scan(self, now: StateView) -> Mapping[str, Observed]:
-        """Return the heights relative to the standing base.
+        """Build the scan of heights relative to the standing base.
 
         They are split into parts symmetric and antisymmetric in left and right.
         """

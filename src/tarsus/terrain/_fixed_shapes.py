@@ -91,7 +91,7 @@ class FixedShapes:
         return self._sample_from_above(shapes, level, cell)
 
     def _floor_height(self, wide: list[int]) -> float | None:
-        """Return the height of the highest plane or wide box in m, or None without either.
+        """Find the height of the highest plane or wide box in m; None without either.
 
         Raises
         ------

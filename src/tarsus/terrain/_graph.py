@@ -15,7 +15,7 @@ LEVEL = SX(
 
 
 def touch(point: SX, height: SX, along_x: SX, along_y: SX) -> tuple[SX, SX]:
-    """Return the distance to first order, (z - h) / sqrt(1 + |grad h|^2), and the frame.
+    """Compute the distance to first order, (z - h) / sqrt(1 + |grad h|^2), and the frame.
 
     Tangent 1 lies above the x axis, tangent 2 to its left; both turn continuously with the slopes.
     """
@@ -51,6 +51,6 @@ def require_finite(owner: str, **values: ArrayLike) -> None:
 
 
 def _first_invalid(values: NDArray) -> str:
-    """Return the first number that is not finite and positive, as text."""
+    """Find the first number that is not finite and positive, as text."""
     wrong = values[~(np.isfinite(values) & (values > 0))]
     return f"{wrong.ravel()[0]:g}"

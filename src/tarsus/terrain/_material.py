@@ -74,7 +74,7 @@ def require_factors(owner: str, friction: ArrayLike, stiffness: ArrayLike) -> No
 
 
 def parameters(patches: Sequence[Patch], **background: float | NDArray) -> dict[str, NDArray]:
-    """Return the parameters of patches and background, without factors of exactly 1."""
+    """Collect the parameters of patches and background, without factors of exactly 1."""
     found = {
         f"{name}_background": value for name, value in background.items() if not _is_one(value)
     }
@@ -88,7 +88,7 @@ def parameters(patches: Sequence[Patch], **background: float | NDArray) -> dict[
 
 
 def factor(name: str, patches: Sequence[Patch], point: SX, p: Any) -> SX:
-    """Return the friction or stiffness at a world point (3,).
+    """Compute the friction or stiffness at a world point (3,).
 
     It is that of the last patch that contains the point, else the background's.
     """
@@ -102,5 +102,5 @@ def factor(name: str, patches: Sequence[Patch], point: SX, p: Any) -> SX:
 
 
 def _is_one(value: float | NDArray) -> bool:
-    """Return whether a factor changes nothing in any world."""
+    """Return whether a factor is 1 in all worlds."""
     return bool(np.all(np.asarray(value) == 1))

@@ -22,7 +22,7 @@ def first_hits(
     sizes: tuple[float, float],
     builder: Builder,
 ) -> SX:
-    """Return the distances (k,), m, at which rays first meet the ground.
+    """Compute the distances (k,), m, at which rays first meet the ground.
 
     A ray that meets none has the distance `reach`; one that starts below the ground has 0.
 
@@ -44,7 +44,7 @@ def first_hits(
     looks = int(np.ceil(reach / spacing))
 
     def above(s: SX) -> SX:
-        """Return the heights (k,) above the ground at distances (k,)."""
+        """Compute the heights (k,) above the ground at distances (k,)."""
         points = [origin + s[k] * way for k, way in enumerate(ways)]
         heights = terrain.elevations(points, p)
         return ca.vertcat(*(at[2] - h for at, h in zip(points, heights, strict=True)))

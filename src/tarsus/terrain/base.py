@@ -44,7 +44,7 @@ class Terrain(ABC):
 
     @abstractmethod
     def surface(self, point: SX, p: Any) -> tuple[SX, SX]:
-        """Return the signed distance of a point from the surface, and the contact frame.
+        """Compute the signed distance of a point from the surface, and the contact frame.
 
         Parameters
         ----------
@@ -68,29 +68,29 @@ class Terrain(ABC):
         return False
 
     def steepest(self, p: Any) -> SX | None:
-        """Return an upper bound on the slope of a height field; None for other ground.
+        """Compute an upper bound on the slope of a height field; None for other ground.
 
         The distance of other ground is that of a solid.
         """
         return SX(MAX_SLOPE)
 
     def at_level(self, p: Any, level: SX) -> Any:
-        """Return the parameters' symbols for ground whose heights are multiplied by `level`.
+        """Scale the parameters' symbols to ground whose heights are multiplied by `level`.
 
         A terrain that does not support this returns them unchanged.
         """
         return p
 
     def material(self, point: SX, p: Any) -> tuple[SX, SX]:
-        """Return the factors at a point (3,) on friction, and on stiffness and damping."""
+        """Compute the factors at a point (3,) on friction, and on stiffness and damping."""
         return SX(1), SX(1)
 
     def surfaces(self, points: list[SX], p: Any) -> list[tuple[SX, SX]]:
-        """Return `surface` for many points; override it to look up all at once."""
+        """Evaluate `surface` for many points; override it to look up all at once."""
         return [self.surface(point, p) for point in points]
 
     def elevations(self, points: list[SX], p: Any) -> list[SX]:
-        """Return the height of the ground above z = 0, m, below or above points (3,).
+        """Compute the height of the ground above z = 0, m, below or above points (3,).
 
         It is exact for a height field; a terrain with overhanging or vertical sides overrides it.
         """
@@ -118,7 +118,7 @@ class Terrain(ABC):
         return len(self.top_edges(self.symbols(Builder("top edges"))))
 
     def symbols(self, builder: Builder) -> SimpleNamespace:
-        """Return the namespace p of `surface`, made of registers `terrain.NAME`."""
+        """Create the namespace p of `surface`, made of registers `terrain.NAME`."""
         tables = self.tables()
 
         def lookup(table: str, index: SX) -> SX:

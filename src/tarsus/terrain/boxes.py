@@ -98,7 +98,7 @@ class Boxes(Terrain):
             )
 
     def _box_numbers(self) -> NDArray[np.float64]:
-        """Return the numbers of each box, shape (n, 7) or (worlds, n, 7)."""
+        """Assemble the numbers of each box, shape (n, 7) or (worlds, n, 7)."""
         center, half, yaw = (
             np.asarray(v, float) for v in (self.position, self.half_sizes, self.yaw)
         )
@@ -149,7 +149,7 @@ class Boxes(Terrain):
         return self.edge_radius
 
     def elevations(self, points: list[SX], p: Any) -> list[SX]:
-        """Return the height of the highest top at each position, with sharp edges and corners."""
+        """Compute the height of the highest top at each position, with sharp edges and corners."""
         return [self._height(point, p) for point in points]
 
     def _height(self, point: SX, p: Any) -> SX:
@@ -160,7 +160,7 @@ class Boxes(Terrain):
         return highest
 
     def _from_box(self, at: SX, box: SX) -> SX:
-        """Return the signed distance to a box without lower end, with rounded edges."""
+        """Compute the signed distance to a box without lower end, with rounded edges."""
         r = self.edge_radius
         along, across, top = _beyond_sides(at, box)
         along, across, above = along + r, across + r, at[2] - top + r
@@ -168,13 +168,13 @@ class Boxes(Terrain):
         return outside + ca.fmin(ca.fmax(ca.fmax(along, across), above), 0) - r
 
     def _filled(self, a: SX, b: SX) -> SX:
-        """Return the distance to two surfaces with a fillet in the corner between them."""
+        """Compute the distance to two surfaces with a fillet in the corner between them."""
         R = self.corner_radius
         return ca.fmax(R, ca.fmin(a, b)) - _length(ca.fmax(R - a, 0), ca.fmax(R - b, 0))
 
 
 def _beyond_sides(at: SX, box: SX) -> tuple[SX, SX, SX]:
-    """Return how far a point (3,) lies beyond a box's sides, and the height of its top, m."""
+    """Compute how far a point (3,) lies beyond a box's sides, and the height of its top, m."""
     c, s, x, y, length, width, top = ca.vertsplit(box)
     x, y = at[0] - x, at[1] - y
     return ca.fabs(c * x + s * y) - length, ca.fabs(c * y - s * x) - width, top
@@ -185,7 +185,7 @@ def _length(*sides: SX) -> SX:
 
 
 def _frame(normal: SX) -> SX:
-    """Return the rows normal, tangent 1, tangent 2 of a contact frame.
+    """Build the rows normal, tangent 1, tangent 2 of a contact frame.
 
     The axes z, x, y are turned the shortest way, so that z becomes the normal.
     """

@@ -103,7 +103,7 @@ class HeightField(Terrain):
         cell: float | tuple[float, float] = 0.05,
         **more: Any,
     ) -> HeightField:
-        """Return the ground of a gray image: black is 0, white is `height`.
+        """Read the ground from a gray image: black is 0, white is `height`.
 
         Parameters
         ----------
@@ -172,7 +172,7 @@ class HeightField(Terrain):
         ]
 
     def _around(self, node: SX) -> SX:
-        """Return the indices (9,) of a node (column, row) and its neighbors, row by row.
+        """Find the indices (9,) of a node (column, row) and its neighbors, row by row.
 
         Nodes beyond the border take the index of the border.
         """
@@ -182,7 +182,7 @@ class HeightField(Terrain):
         return ca.vertcat(*(i * cols + j for i in row for j in column))
 
     def _touch(self, point: SX, offset: SX, nine: list[SX]) -> tuple[SX, SX]:
-        """Return distance and frame at an offset (2,), in cells, from the middle height."""
+        """Compute distance and frame at an offset (2,), in cells, from the middle height."""
         heights, slopes = zip(
             *(self._between(nine[k : k + 3], offset[0]) for k in (0, 3, 6)), strict=True
         )
@@ -191,7 +191,7 @@ class HeightField(Terrain):
         return _graph.touch(point, height, along_x / self._cell[0], along_y / self._cell[1])
 
     def _between(self, three: list[SX], t: SX) -> tuple[SX, SX]:
-        """Return the value and slope per cell of the line through three values at -1, 0 and 1.
+        """Interpolate value and slope per cell of the line through three values at -1, 0 and 1.
 
         Both are averaged around t over `rounding`.
         """

@@ -79,7 +79,7 @@ class Patched(Terrain):
         return self.ground.surfaces(points, p) if self.ground else super().surfaces(points, p)
 
     def elevations(self, points: list[SX], p: Any) -> list[SX]:
-        """Return the heights of the ground, with sharp edges."""
+        """Compute the heights of the ground, with sharp edges."""
         return self.ground.elevations(points, p) if self.ground else super().elevations(points, p)
 
     def material(self, point: SX, p: Any) -> tuple[SX, SX]:

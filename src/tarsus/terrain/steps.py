@@ -96,12 +96,12 @@ class Steps(Terrain):
         return self.edge_radius
 
     def elevations(self, points: list[SX], p: Any) -> list[SX]:
-        """Return the height of the tread at each position, with sharp edges and corners."""
+        """Compute the height of the tread at each position, with sharp edges and corners."""
         risers = [ca.floor(p.climb * (point[0] - p.first) / p.run) + 1 for point in points]
         return [p.foot + p.rise * ca.fmin(ca.fmax(k, 0), self.count) for k in risers]
 
     def _distance(self, s: SX, z: SX, p: Any) -> SX:
-        """Return the signed distance to the profile.
+        """Compute the signed distance to the profile.
 
         It is the distance to the profile moved into the ground by the radius of the edges, less
         that radius.

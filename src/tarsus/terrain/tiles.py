@@ -51,7 +51,7 @@ class Tiles(Terrain):
         return SimpleNamespace(**vars(p) | {"heights": level * p.heights})
 
     def steepest(self, p: Any) -> SX | None:
-        """Return the largest slope of hills, ramps, waves and stones.
+        """Compute the largest slope of hills, ramps, waves and stones.
 
         A ramp is at most 1.5 times as steep as on average; a stone is steepest across a corner.
         """
@@ -68,7 +68,7 @@ class Tiles(Terrain):
         return _graph.touch(point, height, *slopes)
 
     def _height(self, at: SX, p: Any) -> SX:
-        """Return the height of the ground at a position (2,), m."""
+        """Compute the height of the ground at a position (2,), m."""
         tile = ca.floor(at / self.side + 0.5)
         here = at - self.side * tile
         inward = self.side / 2 - ca.fmax(ca.fabs(here[0]), ca.fabs(here[1]))  # from the border
@@ -84,7 +84,7 @@ class Tiles(Terrain):
         return found
 
     def _stairs(self, inward: SX) -> SX:
-        """Return the number of steps up at a distance `inward` from the border, m.
+        """Count the steps up to a distance `inward` from the border, m.
 
         The first riser is one run from the border.
         """
@@ -98,7 +98,7 @@ class Tiles(Terrain):
         return self.side / max(1, round(self.side / self.size))
 
     def _stones(self, tile: SX, here: SX) -> SX:
-        """Return the stone's height at a position (2,) of a tile (2,), -1 to 1; 0 in grooves."""
+        """Compute the stone's height at a position (2,) of a tile (2,), -1 to 1; 0 in grooves."""
         size = self._stone
         count = round(self.side / size)
         at = here / size + count / 2
@@ -110,6 +110,6 @@ class Tiles(Terrain):
 
 
 def _ramp(along: SX) -> SX:
-    """Return a transition from 0 to 1 while `along` goes from 0 to 1, with level ends."""
+    """Evaluate a transition from 0 to 1 while `along` goes from 0 to 1, with level ends."""
     part = ca.fmin(ca.fmax(along, 0), 1)
     return part * part * (3 - 2 * part)

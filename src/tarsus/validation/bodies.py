@@ -45,7 +45,7 @@ def point_mass(mass: float = 1.0, gravity: Vector = GRAVITY) -> Mechanism:
 
 
 def sphere(mass: float = 1.0, radius: float = RADIUS) -> Mechanism:
-    """Build a solid sphere (kg, m)."""
+    """Build a solid sphere of given mass, in kg, and radius, in m."""
     surface = Candidate("ball", 0, np.zeros(3), radius)
     return _free("sphere", mass, 0.4 * mass * radius**2 * np.eye(3), (surface,))
 

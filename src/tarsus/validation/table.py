@@ -146,7 +146,7 @@ def _engine(law: str, stepper: str) -> tuple[Engine, str]:
 
 
 def peers() -> tuple[str, ...]:
-    """Return the names of the other engines that run scenes, except those that are also laws."""
+    """List the other engines that run scenes, except those that are also laws."""
     taken = {tarsus.NAME, *registry.names(LAWS)}
     return tuple(name for name in registry.names(ENGINES) if name not in taken)
 

@@ -51,7 +51,7 @@ class Address:
 
 
 def free_port(host: str, port: int) -> int:
-    """Return the first free port, starting with `port`.
+    """Find the first free port, starting with `port`.
 
     Raises
     ------
@@ -100,7 +100,7 @@ class Guard:
         self._cookie = f"tarsus-{digest[:12]}"  # pages on other ports share this host's cookies
 
     def url(self, port: int) -> str:
-        """Return the URL to open, with the token if there is one."""
+        """Build the URL to open, with the token if there is one."""
         host = socket.gethostname() if self.everywhere else self._host
         host = "localhost" if host in LOCAL else f"[{host}]" if ":" in host else host
         return f"http://{host}:{port}" + (f"/?token={self.token}" if self.token else "")
@@ -139,7 +139,7 @@ class Guard:
         return any(hmac.compare_digest(value.encode(), token) for value in values)
 
     def protect(self, inner: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-        """Return a handler that runs the checks before `inner`.
+        """Wrap a handler to run the checks before `inner`.
 
         Both handlers take a connection and a request, and return a response, or None to open a
         WebSocket.
@@ -208,7 +208,7 @@ def _length(content: bytes) -> dict[str, str]:
 
 
 def _parse_host(text: str) -> tuple[str, int | None] | None:
-    """Return the lower-case name and the port of a Host header; None if it is malformed."""
+    """Parse a Host header to lower-case name and port; None if it is malformed."""
     match = HOST.fullmatch(text.lower())
     if match is None:
         return None
@@ -217,7 +217,7 @@ def _parse_host(text: str) -> tuple[str, int | None] | None:
 
 
 def _host_name(text: str) -> str:
-    """Return a host name as browsers send it; raise InvalidValue for anything else."""
+    """Convert a host name to the form that browsers send; raise InvalidValue if impossible."""
     parsed = _parse_host(text)
     if parsed is None or parsed[1] is not None or not parsed[0]:
         raise InvalidValue(
@@ -243,7 +243,7 @@ def _reach(host: str) -> tuple[bool, bool]:
 
 
 def _addresses(host: str) -> list[Any]:
-    """Return the results of `socket.getaddrinfo` for a host to listen on."""
+    """Call `socket.getaddrinfo` for a host to listen on."""
     try:
         if not host:
             raise OSError

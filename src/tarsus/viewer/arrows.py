@@ -35,7 +35,7 @@ class Scale:
 
 
 def arrow_vector(force: Array, scale: Scale) -> Array | None:
-    """Return the arrow (3,) in m for a force (3,) in N; None if the force is too small to draw."""
+    """Scale a force (3,) in N to an arrow (3,) in m; None if the force is too small to draw."""
     size = float(np.linalg.norm(force))
     if not size > MIN_FORCE * scale.weight:
         return None
@@ -44,7 +44,7 @@ def arrow_vector(force: Array, scale: Scale) -> Array | None:
 
 
 def arrows(contacts: Contacts, scale: Scale) -> list[DrawnShape]:
-    """Return the contact forces on the robot as shapes in the world frame."""
+    """Create the contact forces on the robot as shapes in the world frame."""
     shapes = []
     for k in np.flatnonzero(contacts.phase != OPEN):
         vector = arrow_vector(contacts.force[k], scale)
@@ -57,7 +57,7 @@ def arrows(contacts: Contacts, scale: Scale) -> list[DrawnShape]:
 
 
 def cones(contacts: Contacts, scale: Scale) -> list[DrawnShape]:
-    """Return the friction cones of the closed contacts as shapes in the world frame."""
+    """Create the friction cones of the closed contacts as shapes in the world frame."""
     shapes = []
     for k in np.flatnonzero((contacts.phase != OPEN) & np.isfinite(contacts.mu)):
         mu = float(contacts.mu[k])

@@ -24,7 +24,7 @@ GRID_SPACING = 1.6  # between robots on a grid, in robot lengths
 
 
 def grid_positions(count: int) -> Array:
-    """Return the positions (count, 3) of robots on a square grid, in units of their spacing.
+    """Arrange robots on a square grid: positions (count, 3), in units of their spacing.
 
     The first stands at the origin, the others to its left (along y) and behind it, row by row.
     """
@@ -45,7 +45,7 @@ class BodyPoses:
         self._worlds = Worlds(program, worlds)
 
     def at(self, q: Array) -> tuple[Array, Array]:
-        """Return the poses of the bodies at the coordinates q.
+        """Compute the poses of the bodies at the coordinates q.
 
         Parameters
         ----------
@@ -70,7 +70,7 @@ class BodyPoses:
 
 
 def quaternion(R: SX) -> SX:
-    """Return the unit quaternion (4,), w first, of a rotation matrix (3, 3).
+    """Convert a rotation matrix (3, 3) to a unit quaternion (4,), w first.
 
     The rotation matrix contains the products of the quaternion with each of its components, without
     a square root. The longest of these four vectors is normalized, which is accurate at any angle.

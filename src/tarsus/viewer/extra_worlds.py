@@ -91,7 +91,7 @@ class ExtraWorlds:
         self._actor.place(positions + self._offsets[:, None], quaternions)
 
     def fallen(self) -> NDArray[np.bool_]:
-        """Return which worlds have fallen or diverged, shape (worlds,)."""
+        """Find the worlds that have fallen or diverged, shape (worlds,)."""
         q, _ = self.simulation.uncut_state
         tilt = upright(self.simulation.robot, q)
         return ~(tilt >= MIN_UPRIGHT) | ~np.isfinite(q).all(axis=1)
@@ -104,7 +104,7 @@ class ExtraWorlds:
 
 
 def variations(texts: tuple[str, ...], law: Any) -> dict[str, tuple[float, float]]:
-    """Return the first and last value of each parameter in `--vary NAME=FIRST:LAST`.
+    """Parse the first and last value of each parameter in `--vary NAME=FIRST:LAST`.
 
     The name `friction` stands for the law's own name of its friction coefficient.
 

@@ -44,7 +44,7 @@ CONTACT_DURATION = 2.0  # s, at the end of the run, for which forces and phases 
 
 
 def run_figure(log: xr.Dataset, title: str) -> Figure:
-    """Return a figure of one world's log: its motion and, at the end of the run, its contacts."""
+    """Draw a figure of one world's log: its motion and, at the end of the run, its contacts."""
     # two panels for the whole run, and two for its end if there are contacts
     log = add_empty(log)
     floating = has_floating_base(log)
@@ -96,7 +96,7 @@ def _escape(text: str) -> str:
 
 
 def _busiest(log: xr.Dataset) -> list[int]:
-    """Return the contacts with the largest total impulse, in the robot's order."""
+    """Find the contacts with the largest total impulse, in the robot's order."""
     impulse = log["impulse_contact"].isel(axis=0).sum("time").values
     return np.sort(np.argsort(-impulse, kind="stable")[:MAX_FEET]).tolist()
 
@@ -184,7 +184,7 @@ def _phases(ax: Axes, log: xr.Dataset, feet: list[int]) -> None:
 
 
 def _spans(time: Array, on: Array, dt: float) -> list[tuple[float, float]]:
-    """Return the start and length, in s, of every interval in which `on` is true."""
+    """Find the start and length, in s, of every interval in which `on` is true."""
     edges = np.diff(np.concatenate([[False], on, [False]]).astype(int))
     starts, ends = np.nonzero(edges == 1)[0], np.nonzero(edges == -1)[0]
     return [(time[a] - dt, (b - a) * dt) for a, b in zip(starts, ends, strict=True)]

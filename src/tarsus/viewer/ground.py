@@ -34,7 +34,7 @@ MATERIAL_OFFSET = 1e-3  # m, by which another material is drawn above the ground
 
 
 def level(terrain: Terrain) -> float | None:
-    """Return the height in m of ground that is an infinite level plane; None for other ground."""
+    """Find the height in m of ground that is an infinite level plane; None for other ground."""
     if isinstance(terrain, Boxes):
         return float(np.ravel(terrain.ground)[0])
     sides = [np.array([[x, y]]) for x in (-7.3, 0.1, 9.7) for y in (-8.1, 0.3, 6.9)]
@@ -45,7 +45,7 @@ def level(terrain: Terrain) -> float | None:
 
 
 def ground_shapes(terrain: Terrain, path: Array) -> list[DrawnShape]:
-    """Return the shapes of the ground beyond a level plane, around a path (n, 2) in m."""
+    """Create the shapes of the ground beyond a level plane, around a path (n, 2) in m."""
     if isinstance(terrain, Plane):
         return []
     if isinstance(terrain, Boxes):
@@ -71,13 +71,13 @@ def ground_shapes(terrain: Terrain, path: Array) -> list[DrawnShape]:
 
 
 def _cells(vertices: Array, quads: NDArray[np.int64], color: Color) -> DrawnShape:
-    """Return the shape of some cells of a grid, without unused vertices."""
+    """Create the shape of some cells of a grid, without unused vertices."""
     used, faces = np.unique(quads.reshape(-1, 3), return_inverse=True)
     return DrawnShape(WORLD, Mesh(vertices[used], faces.reshape(-1, 3)), color)
 
 
 def _boxes(terrain: Boxes) -> list[Mesh]:
-    """Return the boxes of the first world."""
+    """Collect the boxes of the first world."""
     meshes = []
     for box in terrain.parameters()["boxes"].reshape(-1, NUMBERS)[: _count(terrain)]:
         cosine, sine, x, y, length, width, top = box
@@ -92,7 +92,7 @@ def _count(terrain: Boxes) -> int:
 
 
 def terrain_of(attributes: Mapping[str, Any]) -> Terrain:
-    """Return the terrain of a log; warn and return level ground if it cannot be restored."""
+    """Restore the terrain of a log; on failure, warn and return level ground."""
     name = attributes.get("terrain", "")
     if name in ("", "plane"):
         return Plane()

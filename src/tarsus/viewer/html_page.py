@@ -59,7 +59,7 @@ PNG_DPI = 110
 
 
 def document(title: str, body: Sequence[str]) -> str:
-    """Return a complete page with a title and body elements in HTML."""
+    """Build a complete page with a title and body elements in HTML."""
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
@@ -70,14 +70,14 @@ def document(title: str, body: Sequence[str]) -> str:
 
 
 def grid(head: str, lines: Sequence[str], kind: str = "") -> str:
-    """Return a table whose head and rows are HTML cells; a wide table scrolls on its own."""
+    """Build a table whose head and rows are HTML cells; a wide table scrolls on its own."""
     body = "\n".join(f"<tr>{line}</tr>" for line in lines)
     inner = f"<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody>"
     return f'<div class="wide" tabindex="0">\n<table class="{kind}">\n{inner}\n</table>\n</div>'
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequence[int]) -> str:
-    """Return a table of plain text; `numbers` are the columns to align right."""
+    """Build a table of plain text; `numbers` are the columns to align right."""
     classes = [' class="n"' if k in numbers else "" for k in range(len(columns))]
     head = "".join(f"<th{c}>{escape(text)}</th>" for c, text in zip(classes, columns, strict=True))
     lines = [
@@ -88,14 +88,14 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequen
 
 
 def dots(figure: Figure, alt: str, caption: str = "") -> str:
-    """Return a figure with many points, embedded as PNG."""
+    """Embed a figure with many points as PNG."""
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=PNG_DPI, metadata={"Software": None})
     return _image("png", buffer.getvalue(), alt, caption)
 
 
 def lines(figure: Figure, alt: str, caption: str, salt: str) -> str:
-    """Return a figure, embedded as SVG in an image element so that IDs in figures cannot clash.
+    """Embed a figure as SVG in an image element, so that IDs in figures cannot clash.
 
     Parameters
     ----------

@@ -149,7 +149,7 @@ class Live:
         self._frame_count += 1
 
     def _status(self) -> str:
-        """Return the time; with many worlds, also the number of falls and the frame rate."""
+        """Format the time; with many worlds, also the number of falls and the frame rate."""
         clock = f"t = {self.simulation.time:.2f} s"
         if self.extra_worlds is None:
             return clock

@@ -56,7 +56,7 @@ class Panel:
             self._controls += self._motion_controls()
 
     def _contact_controls(self) -> list[Any]:
-        """Return the controls for law, friction and time step."""
+        """Create the controls for law, friction and time step."""
         gui, simulation = self._gui, self._live.simulation
         # law; a new one is compiled
         law = self._part_dropdown("Law", "law", LAWS)
@@ -78,7 +78,7 @@ class Panel:
         return [*controls, step, apply]
 
     def _part_dropdown(self, title: str, part: str, package: str) -> Any:
-        """Return a dropdown of a package's members for one part of the simulation."""
+        """Create a dropdown of a package's members for one part of the simulation."""
         current = getattr(self._live.choice, part)
         names = sorted({*registry.names(package), current})
         control = self._gui.add_dropdown(title, names, initial_value=current)
@@ -98,7 +98,7 @@ class Panel:
         )
 
     def _motion_controls(self) -> list[Any]:
-        """Return the controls for gait, commands and pushes."""
+        """Create the controls for gait, commands and pushes."""
         gui, simulation = self._gui, self._live.simulation
         # gait; a new one is compiled
         gait = self._part_dropdown("Gait", "gait", GAITS)

@@ -40,7 +40,7 @@ class LiveRecorder:
         self._lines: dict[str, tuple[str, ...]] = {}
 
     def record(self, steps: int) -> Track:
-        """Simulate steps and return their motion, contacts and signals.
+        """Simulate steps and record their motion, contacts and signals.
 
         Raises
         ------
@@ -75,12 +75,12 @@ class LiveRecorder:
         self._states = np.zeros((0, 0), int)
 
     def _coordinates(self, seen: ObservedSteps) -> Array:
-        """Return the coordinates (steps, 1, nq) of the uncut mechanism."""
+        """Compute the coordinates (steps, 1, nq) of the uncut mechanism."""
         uncut = seen.plan.scene.mechanism.uncut is not None
         return (seen.reports["q_uncut"] if uncut else seen.records["q"]).astype(float)
 
     def _contacts(self, seen: ObservedSteps) -> Contacts:
-        """Return the contacts; contacts that closed in earlier steps may still be impacts."""
+        """Compute the contacts; contacts that closed in earlier steps may still be impacts."""
         # phases, from the earlier and the new states
         parts = {name: values for name, (_, values) in seen.contacts.items()}
         state = parts["state"][:, 0].astype(int)
@@ -99,7 +99,7 @@ class LiveRecorder:
         return Contacts(point, force, normal, phase[:, None], mu)
 
     def _signals(self, seen: ObservedSteps) -> Mapping[str, Signal]:
-        """Return the signals that can be plotted."""
+        """Compute the signals that can be plotted."""
         records, scene = seen.records, seen.plan.scene
         contacts = scene.geometry.contact_names, seen.solved.impulse[:, 0, :, 0] / seen.dt
         joints = coordinate_names(scene.mechanism), records["q"][:, 0]

@@ -41,7 +41,7 @@ class LogAccessor:
         self._log = check_log(log, NEEDED)
 
     def feet(self) -> xr.Dataset:
-        """Return the motion and the forces of every contact after every step.
+        """Compute the motion and the forces of every contact after every step.
 
         Returns
         -------
@@ -81,7 +81,7 @@ class LogAccessor:
         return feet
 
     def phases(self) -> pd.DataFrame:
-        """Return the stance and swing phases of every contact, for a log of one world.
+        """Compute the stance and swing phases of every contact, for a log of one world.
 
         Returns
         -------
@@ -129,7 +129,7 @@ class LogAccessor:
         return pd.DataFrame(rows, columns=list(PHASE_COLUMNS))
 
     def energy(self) -> xr.Dataset:
-        """Return the energy balance since the start of the run.
+        """Compute the energy balance since the start of the run.
 
         Returns
         -------
@@ -154,7 +154,7 @@ class LogAccessor:
         return energy
 
     def trunk(self) -> xr.Dataset:
-        """Return the motion of the floating trunk after every step.
+        """Compute the motion of the floating trunk after every step.
 
         Returns
         -------
@@ -189,7 +189,7 @@ class LogAccessor:
         )
 
     def report(self) -> RunReport:
-        """Return a summary of a run of one world: a dictionary that prints as a readable page."""
+        """Summarize a run of one world: a dictionary that prints as a readable page."""
         return report(self._one_world(), self.phases())
 
     def plot(self, what: str = "run", to: str | Path | None = None) -> Figure:

@@ -30,13 +30,13 @@ def _axes(panels: int, log: xr.Dataset, title: str) -> tuple[Figure, list[Axes]]
 
 
 def _title(log: xr.Dataset, text: str) -> str:
-    """Return a title that starts with the robot and the law."""
+    """Create a title that starts with the robot and the law."""
     names = ", ".join(str(log.attrs[name]) for name in ("robot", "law") if name in log.attrs)
     return f"{names}: {text}" if names else text
 
 
 def _busiest(log: xr.Dataset) -> list[str]:
-    """Return the contacts with the largest impulses, in the robot's order."""
+    """Find the contacts with the largest impulses, in the robot's order."""
     impulse = log["impulse_contact"].isel(axis=0).sum("time")
     largest = np.sort(np.argsort(-impulse.values, kind="stable")[:MAX_FEET])
     return [str(log["contact"].values[k]) for k in largest]

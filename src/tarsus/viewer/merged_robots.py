@@ -32,7 +32,7 @@ class MergedRobots:
         self._normals = {id(s): s.mesh.normals for group in self._shapes.values() for s in group}
 
     def placed(self, q: Array, positions: Array, rotations: Array) -> list[PlacedSolid]:
-        """Return the solids of all robots.
+        """Place the solids of all robots.
 
         Parameters
         ----------

@@ -21,13 +21,13 @@ CREASE_ANGLE = 0.6  # rad between the normals of two faces, above which their ed
 
 
 def files_of(robot: Robot, path: Path | None) -> RobotFiles:
-    """Return the files that the robot's visual meshes may be read from, as when it was loaded."""
+    """Find the files from which the robot's visual meshes may be read, as when it was loaded."""
     options = robot.origin.options
     return RobotFiles.of(path, options.get("packages"), options.get("asset_folders") or ())
 
 
 def load(path: Path, files: RobotFiles) -> list[tuple[Mesh, Color | None]]:
-    """Return the parts of a mesh file (.stl, .obj, .dae, ...) with their colors, 0 to 1, or None.
+    """Load the parts of a mesh file (.stl, .obj, .dae, ...) with their colors, 0 to 1, or None.
 
     Raises
     ------
@@ -57,7 +57,7 @@ def _load(path: Path, modified: int, files: RobotFiles) -> list[tuple[Mesh, Colo
 
 
 def _color(part: Any) -> Color | None:
-    """Return the main color of a part; None if the file has none."""
+    """Find the main color of a part; None if the file has none."""
     visual = getattr(part, "visual", None)
     if visual is None or not visual.defined:
         return None
@@ -67,13 +67,13 @@ def _color(part: Any) -> Color | None:
 
 
 def color(rgba: NDArray[Any]) -> Color:
-    """Return red, green and blue, clipped to 0 to 1, without the opacity."""
+    """Clip red, green and blue to 0 to 1, and drop the opacity."""
     red, green, blue = (float(np.clip(part, 0.0, 1.0)) for part in rgba[:3])
     return red, green, blue
 
 
 def creased(vertices: NDArray[Any], faces: NDArray[Any]) -> Mesh:
-    """Return a mesh with duplicate vertices along sharp edges, so that these are shaded sharp.
+    """Duplicate the vertices of a mesh along sharp edges, so that these are shaded sharp.
 
     Face corners at the same position share a vertex only if their face normals are similar.
     """

@@ -24,7 +24,7 @@ PLANE, HFIELD, SPHERE, CAPSULE, ELLIPSOID, CYLINDER, BOX, MESH, SDF = range(9)  
 
 
 def mjcf_shapes(robot: Robot, path: Path) -> list[DrawnShape]:
-    """Return the visible geoms of the moving bodies, or all their geoms if none is visible.
+    """Create the visible geoms of the moving bodies, or all their geoms if none is visible.
 
     Placeholders of missing mesh files are not drawn.
     """
@@ -51,7 +51,7 @@ def mjcf_shapes(robot: Robot, path: Path) -> list[DrawnShape]:
 
 
 def _body(robot: Robot, model: Any, number: int) -> int:
-    """Return the Tarsus body that contains a MuJoCo body: that of the nearest joint above it."""
+    """Find the Tarsus body of a MuJoCo body: that of the nearest joint above it."""
     while number:
         count = int(model.body_jntnum[number])
         if count:
@@ -63,7 +63,7 @@ def _body(robot: Robot, model: Any, number: int) -> int:
 
 
 def _mesh(model: Any, geom: int, absent: set[str]) -> Mesh | None:
-    """Return a geom's mesh in its own frame; None for ground geoms and missing mesh files."""
+    """Create a geom's mesh in its own frame; None for ground geoms and missing mesh files."""
     kind, size = int(model.geom_type[geom]), np.array(model.geom_size[geom], float)
     if kind in (MESH, SDF):
         mesh = int(model.geom_dataid[geom])

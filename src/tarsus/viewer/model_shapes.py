@@ -20,7 +20,7 @@ MAX_NAMES = 3  # names that a warning shows
 
 
 def model_shapes(robot: Robot) -> list[DrawnShape]:
-    """Return the robot's visual shapes on its bodies.
+    """Create the robot's visual shapes on its bodies.
 
     Mesh files are read here, because only rendering needs all their triangles. A TarsusWarning
     names those that are missing.
@@ -52,7 +52,7 @@ def model_shapes(robot: Robot) -> list[DrawnShape]:
 def _meshes(
     visual: Visual, files: RobotFiles, missing: list[str]
 ) -> list[tuple[Mesh, Color | None]]:
-    """Return the meshes of a shape with the colors of its file; append missing files."""
+    """Load the meshes of a shape with the colors of its file; append missing files."""
     size = visual.size
     if visual.kind == "mesh":
         path = files.find(visual.uri)

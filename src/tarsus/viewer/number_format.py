@@ -9,7 +9,7 @@ MIN_FIXED_POINT = 1e-4  # smaller half-widths are written with an exponent
 
 
 def plus_minus(value: float, half: float, form: str = "{:.4g}") -> str:
-    """Return "value ±half" with at least one significant digit of the half-width.
+    """Format "value ±half" with at least one significant digit of the half-width.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ def plus_minus(value: float, half: float, form: str = "{:.4g}") -> str:
 
 
 def interval(low: float, high: float, digits: int = 5, between: str = " to ") -> str:
-    """Return "low to high" with at least two significant digits of the difference."""
+    """Format "low to high" with at least two significant digits of the difference."""
     width, largest = high - low, max(abs(low), abs(high))
     if width > 0 and largest > 0 and math.isfinite(width):
         digits = max(digits, math.ceil(math.log10(largest / width)) + 2)
@@ -39,5 +39,5 @@ def interval(low: float, high: float, digits: int = 5, between: str = " to ") ->
 
 
 def short_name(name: str) -> str:
-    """Return a name unchanged, or the stem of a path to a user's file."""
+    """Shorten the path to a user's file to its stem; other names are unchanged."""
     return Path(name).stem if name.endswith((".py", ".xml")) else name

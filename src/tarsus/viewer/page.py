@@ -28,7 +28,7 @@ MAX_CONTACTS = 64  # contacts that are shown at once
 
 
 def viser() -> Any:
-    """Return the library viser; raise MissingPackage if it is not installed."""
+    """Import the library viser; raise MissingPackage if it is not installed."""
     try:
         import viser
     except ImportError:
@@ -205,7 +205,7 @@ class ContactMarkers:
 
 
 def quaternions(rotations: Array) -> Array:
-    """Return the unit quaternions (..., 4), w first, of rotation matrices (..., 3, 3)."""
+    """Convert rotation matrices (..., 3, 3) to unit quaternions (..., 4), w first."""
     from scipy.spatial.transform import Rotation
 
     flat = rotations.reshape(-1, 3, 3)
@@ -314,7 +314,7 @@ class Page:
         self.scene.configure_default_lights(enabled=True, cast_shadow=cast)
 
     def center_on(self, position: Array) -> None:
-        """Shift the stage so that a position (3,) of the world is where the camera looks."""
+        """Shift the stage so that the camera looks at a position (3,) of the world."""
         self._stage.position = (-float(position[0]), -float(position[1]), 0.0)
 
     def legend(self) -> None:

@@ -102,7 +102,7 @@ def run_loop(draw: Callable[[float], None], until: Callable[[], bool] = lambda: 
 def serve_page(
     title: str, address: Address | None, made: Callable[[Page], Callable[[], None]]
 ) -> int:
-    """Run what `made` puts on a page until Ctrl-C; returns the exit code 0."""
+    """Run the content of `made` on a page until Ctrl-C; return the exit code 0."""
     page = Page(title, address)
     try:
         run = made(page)

@@ -143,7 +143,7 @@ class Playback:
             self._plot.show(first.time, first.signals, time)
 
     def offsets(self) -> np.ndarray:
-        """Return the offsets (n, 3) in m of all robots but the first, on a grid behind it."""
+        """Compute the offsets (n, 3) in m of all robots but the first, on a grid behind it."""
         count = sum(track.worlds for track in self._tracks)
         return self._spacing.value * grid_positions(count)[1:] if count > 1 else np.zeros((0, 3))
 
@@ -166,7 +166,7 @@ def watch(tracks: Sequence[Track], names: Sequence[str], address: Address | None
 
 
 def titles(paths: Sequence[Path]) -> list[str]:
-    """Return a name for each log: its file name, with the folder if two are equal."""
+    """Name each log after its file, with the folder if two are equal."""
     stems = [path.stem for path in paths]
     repeated = {stem for stem in stems if stems.count(stem) > 1}
     return [f"{p.parent.name}/{p.stem}" if p.stem in repeated else p.stem for p in paths]

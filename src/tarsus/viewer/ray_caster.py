@@ -63,7 +63,7 @@ class Camera:
         return np.stack([right, np.cross(right, forward), forward])
 
     def rays(self, pixels: Array) -> Array:
-        """Return unit directions (n, 3) through pixels (n, 2), given as column and row.
+        """Compute unit directions (n, 3) through pixels (n, 2), given as column and row.
 
         The center of the first pixel is (0.5, 0.5).
         """
@@ -126,7 +126,7 @@ class Solid:
         return hit, result["tfar"], normals
 
     def shades(self, origins: Array, ray: Array) -> Array:
-        """Return which points (n, 3) the shape shades from a light in the direction `ray` (3,)."""
+        """Find the points (n, 3) that the shape shades from a light in the direction `ray` (3,)."""
         rays = np.tile(np.asarray(ray, np.float32), (len(origins), 1))
         return self._scene.run(np.ascontiguousarray(origins, np.float32), rays) >= 0
 
@@ -146,7 +146,7 @@ class PlacedSolid:
         return self.rotation @ self.solid.middle + self.position
 
     def rays_near(self, eye: Array, rays: Array) -> NDArray[np.int64]:
-        """Return the indices of the rays (n, 3) from `eye` (3,) that hit the bounding sphere."""
+        """Find the rays (n, 3) from `eye` (3,) that hit the bounding sphere, as indices."""
         offset, radius = self.middle - eye, self.solid.radius
         depth = rays @ offset
         return np.flatnonzero((offset @ offset - depth * depth <= radius**2) & (depth > -radius))
@@ -161,7 +161,7 @@ class RenderScene:
 
 
 def render_image(scene: RenderScene, camera: Camera) -> NDArray[np.uint8]:
-    """Return the image (height, width, 3) of a scene."""
+    """Render the image (height, width, 3) of a scene."""
     # one ray for each pixel
     rows, columns = np.mgrid[0 : camera.height, 0 : camera.width]
     centers = np.column_stack([columns.ravel() + 0.5, rows.ravel() + 0.5])
@@ -181,7 +181,7 @@ def render_image(scene: RenderScene, camera: Camera) -> NDArray[np.uint8]:
 
 
 def _colors(scene: RenderScene, camera: Camera, pixels: Array) -> Array:
-    """Return the colors (n, 3), 0 to 1, of pixels (n, 2)."""
+    """Compute the colors (n, 3), 0 to 1, of pixels (n, 2)."""
     # background and plane
     rays = camera.rays(pixels)
     distance = float(np.linalg.norm(camera.target - camera.eye))
@@ -206,7 +206,7 @@ def _colors(scene: RenderScene, camera: Camera, pixels: Array) -> Array:
 
 
 def _hits(placed: PlacedSolid, eye: Array, rays: Array, depth: Array) -> tuple[Array, Array, Array]:
-    """Return indices, depths and normals of the rays that hit a solid closer than `depth`."""
+    """Find indices, depths and normals of the rays that hit a solid closer than `depth`."""
     near = placed.rays_near(eye, rays)
     if not len(near):
         return near, np.zeros(0), np.zeros((0, 3))
@@ -240,7 +240,7 @@ def _draw_plane(
 
 
 def _shade(color: Array, normals: Array, rays: Array) -> Array:
-    """Return colors (n, 3) lit from above, from the light and from the camera."""
+    """Compute colors (n, 3) lit from above, from the light and from the camera."""
     facing = normals * -np.sign(np.einsum("ij,ij->i", normals, rays))[:, None]
     sun = np.clip(facing @ LIGHT, 0, 1)
     head = np.clip(-np.einsum("ij,ij->i", facing, rays), 0, 1)

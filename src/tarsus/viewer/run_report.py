@@ -70,7 +70,7 @@ class _OtherEngine(NamedTuple):
 
 
 def report(log: xr.Dataset, phases: pd.DataFrame) -> RunReport:
-    """Return the report of a log of one world.
+    """Compute the report of a log of one world.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def report(log: xr.Dataset, phases: pd.DataFrame) -> RunReport:
 
 
 def _feet(phases: pd.DataFrame) -> dict[str, dict[str, float | None]]:
-    """Return the gait figures of each contact that touches.
+    """Compute the gait figures of each contact that touches.
 
     These are the duty factor, the period between touchdowns (s), the number of stances, the share
     of stance time with slip, the peak force (N), the mean impulse of a stance (N s) and the mean

@@ -29,7 +29,7 @@ MIN_LINK_LENGTH = 1e-3  # m; shorter links are not drawn
 
 
 def drawn_shapes(robot: Robot) -> list[DrawnShape]:
-    """Return the robot's shapes, merged by body and color.
+    """Create the robot's shapes, merged by body and color.
 
     The model of a URDF or SDF file contains its visual shapes. For an MJCF file that still exists,
     the geoms that MuJoCo compiles are drawn. Other robots are drawn as `links`.
@@ -52,7 +52,7 @@ def drawn_shapes(robot: Robot) -> list[DrawnShape]:
 
 
 def links(robot: Mechanism) -> list[DrawnShape]:
-    """Return links as capsules, trunks as boxes of the same inertia, and contacts as spheres."""
+    """Create links as capsules, trunks as boxes of the same inertia, and contacts as spheres."""
     # size of the robot
     positions, _ = poses(robot, robot.neutral())
     size = float(np.ptp(positions[0, :-1], axis=0).max()) if len(robot.bodies) > 1 else 0.3
@@ -90,7 +90,7 @@ def links(robot: Mechanism) -> list[DrawnShape]:
 
 
 def _equivalent_box(robot: Mechanism, number: int) -> Mesh:
-    """Return the homogeneous box with the body's mass and inertia."""
+    """Compute the homogeneous box with the body's mass and inertia."""
     inertia = robot.bodies[number].inertia
     moments, axes = np.linalg.eigh(inertia.about_com)
     if np.linalg.det(axes) < 0:
@@ -101,14 +101,14 @@ def _equivalent_box(robot: Mechanism, number: int) -> Mesh:
 
 
 def _outline(candidate: Candidate) -> Array:
-    """Return points (n, 3) of a contact candidate: its position, or points of its outline."""
+    """Compute points (n, 3) of a contact candidate: its position, or points of its outline."""
     if candidate.outline is None:
         return candidate.position[None]
     return solids.sphere(1.0).vertices @ candidate.outline.spread + candidate.position
 
 
 def _hull(points: Array) -> list[Mesh]:
-    """Return the convex hull of points (n, 3), expanded by 2 mm so that it is never flat."""
+    """Compute the convex hull of points (n, 3), expanded by 2 mm so that it is never flat."""
     from scipy.spatial import ConvexHull, QhullError
 
     if len(points) < 3:

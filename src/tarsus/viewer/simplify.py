@@ -23,7 +23,7 @@ GOLDEN_ANGLE = np.pi * (3.0 - np.sqrt(5.0))  # rad
 
 
 def simplify_shapes(shapes: Sequence[DrawnShape], worlds: int) -> Sequence[DrawnShape]:
-    """Return the shapes, replaced by coarse hulls if `worlds` copies have too many faces to draw.
+    """Replace shapes by coarse hulls if `worlds` copies have too many faces to draw.
 
     A shape that has fewer faces than its hull would have is kept.
     """
@@ -38,7 +38,7 @@ def simplify_shapes(shapes: Sequence[DrawnShape], worlds: int) -> Sequence[Drawn
 
 
 def hull(mesh: Mesh, faces: int) -> Mesh:
-    """Return a convex mesh of at most `faces` faces whose corners are vertices of `mesh`.
+    """Compute a convex mesh of at most `faces` faces whose corners are vertices of `mesh`.
 
     A flat mesh is returned unchanged.
     """
@@ -59,7 +59,7 @@ def hull(mesh: Mesh, faces: int) -> Mesh:
 
 
 def _directions(count: int) -> Array:
-    """Return evenly spread unit vectors (count, 3), along a spiral from pole to pole."""
+    """Compute evenly spread unit vectors (count, 3), along a spiral from pole to pole."""
     k = np.arange(count)
     height = 1.0 - 2.0 * (k + 0.5) / count
     radius, angle = np.sqrt(1.0 - height**2), GOLDEN_ANGLE * k

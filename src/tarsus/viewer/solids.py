@@ -33,11 +33,11 @@ class Mesh:
     faces: NDArray[np.int64]
 
     def at(self, pose: Pose) -> Mesh:
-        """Return the mesh in the frame in which `pose` is given."""
+        """Transform the mesh to the frame in which `pose` is given."""
         return Mesh(pose.point(self.vertices), self.faces)
 
     def scaled(self, size: ArrayLike) -> Mesh:
-        """Return the mesh scaled by one factor, or by three along the axes.
+        """Scale the mesh by one factor, or by three along the axes.
 
         Faces keep their outward orientation for negative factors.
         """
@@ -57,19 +57,19 @@ class Mesh:
 
 
 def merge_meshes(meshes: list[Mesh]) -> Mesh:
-    """Return one mesh of all triangles."""
+    """Merge all triangles to one mesh."""
     firsts = np.cumsum([0, *(len(mesh.vertices) for mesh in meshes)])
     faces = [mesh.faces + first for mesh, first in zip(meshes, firsts, strict=False)]
     return Mesh(np.concatenate([mesh.vertices for mesh in meshes]), np.concatenate(faces))
 
 
 def sharp(mesh: Mesh) -> Mesh:
-    """Return the mesh with separate vertices for every face, so that all edges look sharp."""
+    """Separate the vertices of every face, so that all edges look sharp."""
     return Mesh(mesh.vertices[mesh.faces.ravel()], np.arange(mesh.faces.size).reshape(-1, 3))
 
 
 def box(half: ArrayLike) -> Mesh:
-    """Return a box with half-lengths (3,), in m."""
+    """Create a box with half-lengths (3,), in m."""
     corners = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)], float)
     sides = ((0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3))
     faces = [triangle for a, b, c, d in sides for triangle in ((a, b, c), (a, c, d))]
@@ -77,12 +77,12 @@ def box(half: ArrayLike) -> Mesh:
 
 
 def sphere(radius: float) -> Mesh:
-    """Return a sphere around the origin."""
+    """Create a sphere around the origin."""
     return capsule(radius, 0.0)
 
 
 def capsule(radius: float, half: float) -> Mesh:
-    """Return a capsule along z; `half` is the distance from its center to that of an end cap."""
+    """Create a capsule along z; `half` is the distance from its center to that of an end cap."""
     angles = np.linspace(0, np.pi / 2, RINGS + 1)
     lower = [(radius * np.sin(a), -half - radius * np.cos(a)) for a in angles]
     upper = [(radius * np.cos(a), half + radius * np.sin(a)) for a in angles]
@@ -90,19 +90,19 @@ def capsule(radius: float, half: float) -> Mesh:
 
 
 def cylinder(radius: float, half: float) -> Mesh:
-    """Return a cylinder along z with half-length `half`."""
+    """Create a cylinder along z with half-length `half`."""
     low, high = (radius, -half), (radius, half)
     return _revolve([[(0.0, -half), low], [low, high], [high, (0.0, half)]])
 
 
 def cone(radius: float, height: float) -> Mesh:
-    """Return an open, two-sided cone along z with its tip at the origin."""
+    """Create an open, two-sided cone along z with its tip at the origin."""
     outside = _revolve([[(0.0, 0.0), (radius, height)]])
     return merge_meshes([outside, Mesh(outside.vertices, outside.faces[:, ::-1])])
 
 
 def arrow(radius: float, length: float, head: float) -> Mesh:
-    """Return an arrow along z from the origin, with a head of length `head`.
+    """Create an arrow along z from the origin, with a head of length `head`.
 
     The head is 2.5 times as thick as the shaft.
     """
@@ -112,7 +112,7 @@ def arrow(radius: float, length: float, head: float) -> Mesh:
 
 
 def between(a: ArrayLike, b: ArrayLike, radius: float) -> Mesh:
-    """Return a capsule from one point (3,) to another."""
+    """Create a capsule from one point (3,) to another."""
     start, end = np.asarray(a, float), np.asarray(b, float)
     length = float(np.linalg.norm(end - start))
     pose = Pose((start + end) / 2, rotation_to(end - start))
@@ -120,7 +120,7 @@ def between(a: ArrayLike, b: ArrayLike, radius: float) -> Mesh:
 
 
 def rotation_to(direction: ArrayLike) -> Array:
-    """Return a rotation (3, 3) that maps z to a direction (3,); the identity for a zero vector."""
+    """Compute a rotation (3, 3) that maps z to a direction (3,); identity for a zero vector."""
     z = np.asarray(direction, float)
     length = np.linalg.norm(z)
     if length == 0:
@@ -132,7 +132,7 @@ def rotation_to(direction: ArrayLike) -> Array:
 
 
 def _revolve(profiles: list[list[tuple[float, float]]]) -> Mesh:
-    """Return surfaces of revolution about z of profiles (radius, height), ordered by height."""
+    """Create surfaces of revolution about z of profiles (radius, height), ordered by height."""
     angles = 2 * np.pi * np.arange(CIRCLE_SIDES) / CIRCLE_SIDES
     meshes = []
     for profile in profiles:

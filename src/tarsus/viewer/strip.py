@@ -42,7 +42,7 @@ LABEL_SIZE, TITLE_HEIGHT = 0.25, 0.3  # inches; the labels are the views' names 
 
 
 def strip(log: xr.Dataset, times: ArrayLike, robot: Mechanism | None = None) -> Figure:
-    """Return a figure of the robot at several times of a log of one world.
+    """Draw a figure of the robot at several times of a log of one world.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def strip(log: xr.Dataset, times: ArrayLike, robot: Mechanism | None = None) -> 
 
 
 def poses(log: xr.Dataset, times: ArrayLike, robot: Mechanism | None = None) -> dict[str, Any]:
-    """Return the record that `strip_figure` draws, in JSON types.
+    """Compute the record that `strip_figure` draws, in JSON types.
 
     It has the links, hulls and forces at each time, in m and N. The parameters are those of
     `strip`.
@@ -217,7 +217,7 @@ def _draw_hull(ax: Axes, hull: Mapping[str, Any], axes: tuple[int, int], color: 
 
 
 def convex_hull(points: Array) -> Array:
-    """Return the corners (m, 2) of the convex hull of points (n, 2), counterclockwise.
+    """Compute the corners (m, 2) of the convex hull of points (n, 2), counterclockwise.
 
     Points on a line have two corners. This is Andrew's monotone chain algorithm: the lower chain
     from left to right, then the upper chain back.
@@ -237,12 +237,12 @@ def convex_hull(points: Array) -> Array:
 
 
 def _signed_area(a: Array, b: Array, c: Array) -> float:
-    """Return twice the area of a triangle, positive if its corners are counterclockwise."""
+    """Compute twice the area of a triangle, positive if its corners are counterclockwise."""
     return float((b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0]))
 
 
 def _extent(frames: Sequence[Mapping[str, Any]]) -> tuple[float, float, float]:
-    """Return the largest horizontal reach from the base, and the lowest and highest point, in m."""
+    """Compute the largest horizontal reach from the base, and lowest and highest point, in m."""
     aside, heights = [], []
     for frame in frames:
         points = [(end, 0.0) for link in frame["links"] for end in link["ends"]]
@@ -255,7 +255,7 @@ def _extent(frames: Sequence[Mapping[str, Any]]) -> tuple[float, float, float]:
 
 
 def _positions(robot: Mechanism, q: Array) -> tuple[Array, Array]:
-    """Return positions of bodies (n, bodies, 3) and contact candidates (n, candidates, 3) at q."""
+    """Compute positions of bodies (n, bodies, 3) and candidates (n, candidates, 3) at q."""
     symbol = SX.sym("q", robot.nq)
     kin = kinematics(robot, symbol)
     points = [jacobian.position(kin, c.body, SX(ca.DM(c.position))) for c in robot.candidates]
@@ -265,14 +265,14 @@ def _positions(robot: Mechanism, q: Array) -> tuple[Array, Array]:
 
 
 def _sides(robot: Mechanism) -> list[str]:
-    """Return "left", "right" or "" for each body, by its position with all joints at zero."""
+    """Assign "left", "right" or "" to each body, by its position with all joints at zero."""
     origins, _ = _positions(robot, robot.neutral()[None])
     offset = origins[0, :, 1] - origins[0, 0, 1]
     return ["left" if y > SIDE_DISTANCE else "right" if y < -SIDE_DISTANCE else "" for y in offset]
 
 
 def _links(robot: Mechanism, origins: Array, points: Array, side: list[str]) -> list[Any]:
-    """Return lines between joints, and from the last joint of a limb to its contact points."""
+    """Create lines between joints, and from the last joint of a limb to its contact points."""
     lines = []
     parents = {body.parent for body in robot.bodies}
     for k, body in enumerate(robot.bodies):
@@ -289,7 +289,7 @@ def _links(robot: Mechanism, origins: Array, points: Array, side: list[str]) -> 
 
 
 def _hulls(robot: Mechanism, points: Array, side: list[str]) -> list[Any]:
-    """Return the contact points of each body that has several, or a sphere."""
+    """Collect the contact points of each body that has several, or a sphere."""
     hulls = []
     for k in range(len(robot.bodies)):
         indices = [i for i, candidate in enumerate(robot.candidates) if candidate.body == k]

@@ -19,7 +19,7 @@ MIN_TEXT_WIDTH = 30  # characters to which a text column may be wrapped
 
 
 def text_console(width: int | None = None) -> Console:
-    """Return a console as wide as the terminal, or one that does not wrap lines in a pipe."""
+    """Create a console as wide as the terminal, or one that does not wrap lines in a pipe."""
     return Console(highlight=False, width=width or (None if sys.stdout.isatty() else PIPE_WIDTH))
 
 
@@ -67,18 +67,18 @@ class TextTable:
         yield [*keys, *part]
 
     def _longest(self, k: int) -> int:
-        """Return the length of the longest cell of a column."""
+        """Compute the length of the longest cell of a column."""
         return max((Text.from_markup(row[k]).cell_len for row in self.rows), default=0)
 
     def _min_width(self, k: int) -> int:
-        """Return the width of a column that breaks no number and no word of its heading."""
+        """Compute the width of a column that breaks no number and no word of its heading."""
         longest = self._longest(k)
         if self.head[k] in self.left and k >= self.keys:
             longest = min(longest, MIN_TEXT_WIDTH)
         return max(longest, *map(len, (self.head[k] or " ").split(" ")))
 
     def _widths(self, columns: Sequence[int], width: int) -> dict[int, int]:
-        """Return the widths of the columns; spare width goes to the leftmost columns first."""
+        """Compute the widths of the columns; spare width goes to the leftmost columns first."""
         widths = {k: self._min_width(k) for k in columns}
         spare = width - sum(w + COLUMN_GAP for w in widths.values())
         for k in columns:

@@ -38,7 +38,7 @@ class SideView:
         self._scale = (height * ROWS - 2) / (VIEW_HEIGHT * max(high - low, 0.05))  # dots per m
 
     def frame(self, time: float) -> str:
-        """Return the view at a time in s."""
+        """Draw the view at a time in s."""
         step = self._track.step_at(time)
         dots = np.zeros((self._height * ROWS, self._width * COLUMNS), bool)
         middle = float(self._track.base()[step, 0])
@@ -80,7 +80,7 @@ class SideView:
 
 
 def braille(dots: NDArray[np.bool_]) -> str:
-    """Return dots as lines of Braille characters; each has 4 rows and 2 columns of dots."""
+    """Convert dots to lines of Braille characters; each has 4 rows and 2 columns of dots."""
     high, wide = dots.shape[0] // ROWS, dots.shape[1] // COLUMNS
     cells = dots.reshape(high, ROWS, wide, COLUMNS).transpose(0, 2, 1, 3)
     codes = BLANK + (cells * DOTS).sum(axis=(2, 3))

@@ -121,25 +121,25 @@ class Track:
         return low + MIDDLE * float(self.extent[2]) - float(self.base()[0, 2])
 
     def step_at(self, time: float) -> int:
-        """Return the index of the step closest to a time in s."""
+        """Find the index of the step closest to a time in s."""
         after = int(np.clip(np.searchsorted(self.time, time), 1, max(len(self.time) - 1, 1)))
         if len(self.time) < 2:
             return 0
         return after - int(time - self.time[after - 1] < self.time[after] - time)
 
     def poses(self, step: int) -> tuple[Array, Array]:
-        """Return positions (worlds, bodies + 1, 3) and rotations of all bodies after a step."""
+        """Compute positions (worlds, bodies + 1, 3) and rotations of all bodies after a step."""
         return poses(self.robot, self.q[step])
 
     def base(self, world: int = 0) -> Array:
-        """Return the position (n, 3) in m of the first body after each step."""
+        """Compute the position (n, 3) in m of the first body after each step."""
         if self.robot.floating:
             return self.q[:, world, :3]
         positions, _ = poses(self.robot, self.q[:1, world])
         return np.broadcast_to(positions[0, 0], (len(self.time), 3))
 
     def contacts_at(self, step: int, world: int = 0) -> Contacts:
-        """Return the contacts of one world after a step."""
+        """Select the contacts of one world after a step."""
         c = self.contacts
         parts = (c.point, c.force, c.normal, c.phase, c.mu)
         return Contacts(*(part[step, world] for part in parts))
@@ -148,7 +148,7 @@ class Track:
 def track(
     log: xr.Dataset, robot: Robot | None = None, lines: Mapping[str, Sequence[str]] | None = None
 ) -> Track:
-    """Return the track of a log.
+    """Compute the track of a log.
 
     Parameters
     ----------
@@ -219,7 +219,7 @@ def _last_finite(q: Array) -> tuple[Array, NDArray[np.bool_]]:
 def _signals(
     log: xr.Dataset, robot: Robot, lines: Mapping[str, Sequence[str]]
 ) -> dict[str, Signal]:
-    """Return the signals of a log of one world."""
+    """Compute the signals of a log of one world."""
     normal = np.einsum("tck,tck->tc", log["force_world"].values, log["contact_normal"].values)
     motors = (log["actuator"].values, log["tau"].values) if "tau" in log else None
     joints = log["coordinate"].values, log["q"].values
@@ -233,7 +233,7 @@ def signals(
     motors: Named | None,
     lines: Mapping[str, Sequence[str]],
 ) -> dict[str, Signal]:
-    """Return the signals of one world that can be plotted.
+    """Compute the signals of one world that can be plotted.
 
     Parameters
     ----------
@@ -266,7 +266,7 @@ def signals(
 
 
 def phases(state: NDArray[np.int64], dt: float) -> NDArray[np.int64]:
-    """Return the phases of contacts: OPEN, STICK, SLIP, or IMPACT.
+    """Classify the phases of contacts: OPEN, STICK, SLIP, or IMPACT.
 
     A contact is an impact for FLASH seconds after it closes. Contacts that are closed at the start
     are not impacts.

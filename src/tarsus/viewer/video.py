@@ -129,7 +129,7 @@ class Stage:
         self._distance = view.distance * float(first.extent.max()) + reach
 
     def _spacing(self, worlds: int, uneven: bool) -> float:
-        """Return the distance between robots, in m; 0 to overlay them."""
+        """Compute the distance between robots, in m; 0 to overlay them."""
         requested = self.view.apart
         if requested is not None:
             if requested and uneven:
@@ -148,7 +148,7 @@ class Stage:
         return spacing if worlds > MAX_OVERLAID and not uneven else 0.0
 
     def frame(self, time: float) -> NDArray[np.uint8]:
-        """Return the image (height, width, 3) at a time in s."""
+        """Render the image (height, width, 3) at a time in s."""
         robots = self._grid_robots(time) if self._grids else self._overlaid_robots(time)
         placed = [*self._ground, *robots]
         # forces of the first robot, or of all robots of a small grid
@@ -163,7 +163,7 @@ class Stage:
         return render_image(RenderScene(placed, self._level), self._camera(step))
 
     def _overlaid_robots(self, time: float) -> list[PlacedSolid]:
-        """Return the solids of the overlaid robots."""
+        """Create the solids of the overlaid robots."""
         placed = []
         for number, track in enumerate(self.tracks):
             positions, rotations = track.poses(track.step_at(time))
@@ -176,7 +176,7 @@ class Stage:
         return placed
 
     def _grid_robots(self, time: float) -> list[PlacedSolid]:
-        """Return the solids of the robots on the grid."""
+        """Create the solids of the robots on the grid."""
         placed, first = [], 0
         for robots, track in zip(self._grids, self.tracks, strict=True):
             step = track.step_at(time)
@@ -187,7 +187,7 @@ class Stage:
         return placed
 
     def _contacts(self, time: float) -> list[tuple[Contacts, Array]]:
-        """Return the contacts of each robot, and its offset (3,) in m."""
+        """Collect the contacts of each robot, and its offset (3,) in m."""
         contacts = [
             track.contacts_at(track.step_at(time), world)
             for track in self.tracks
@@ -221,7 +221,7 @@ class Stage:
 
 
 def _required_distance(lateral: Array, near: Array, slope: float) -> float:
-    """Return the distance from the origin at which a camera sees all points, in m.
+    """Compute the distance from the origin at which a camera sees all points, in m.
 
     Parameters
     ----------
@@ -236,7 +236,7 @@ def _required_distance(lateral: Array, near: Array, slope: float) -> float:
 
 
 def _centered_axis(lateral: Array, depth: Array) -> float:
-    """Return the lateral position of a camera, in m, whose view is centered on the points.
+    """Compute the lateral position of a camera, in m, whose view is centered on the points.
 
     The points have lateral positions (n,) and depths (n,), in m.
     """
@@ -248,12 +248,12 @@ def _centered_axis(lateral: Array, depth: Array) -> float:
 
 
 def _worlds(track: Track) -> range:
-    """Return the worlds of a log that are drawn when robots are overlaid."""
+    """Choose the worlds of a log that are drawn when robots are overlaid."""
     return range(min(track.worlds, MAX_OVERLAID))
 
 
 def _moving_average(path: Array, steps: int) -> Array:
-    """Return the moving average of a path (n, 3) over a number of steps."""
+    """Compute the moving average of a path (n, 3) over a number of steps."""
     steps = min(steps, len(path))
     padded = np.concatenate(
         [np.tile(path[:1], (steps // 2, 1)), path, np.tile(path[-1:], (steps - steps // 2 - 1, 1))]
@@ -263,7 +263,7 @@ def _moving_average(path: Array, steps: int) -> Array:
 
 
 def times(track: Track, rate: float, speed: float) -> Array:
-    """Return the times of a video's frames, shape (n,), in s.
+    """Compute the times of a video's frames, shape (n,), in s.
 
     Parameters
     ----------
@@ -329,7 +329,7 @@ def _gif(frames: Iterator[NDArray[np.uint8]], path: Path, rate: float) -> None:
 
 
 def labeled(image: NDArray[np.uint8], text: str) -> NDArray[np.uint8]:
-    """Return the image with a line of text in its upper left corner."""
+    """Write a line of text in the upper left corner of an image."""
     library = needed_library("PIL.Image", "labeling an image", "view")
     drawing = needed_library("PIL.ImageDraw", "labeling an image", "view")
     fonts = needed_library("PIL.ImageFont", "labeling an image", "view")
@@ -364,5 +364,5 @@ def render_frames(
 
 
 def strip(stage: Stage, times: Array) -> NDArray[np.uint8]:
-    """Return the frames at times (n,), in s, side by side in one image."""
+    """Render the frames at times (n,), in s, side by side in one image."""
     return np.concatenate([labeled(stage.frame(float(t)), f"{t:.2f} s") for t in times], axis=1)

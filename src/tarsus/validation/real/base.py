@@ -62,7 +62,7 @@ class RealExperiment(ABC):
         """Compare laws with the recordings; raise TarsusError if these are missing."""
 
     def recording(self, data: Path | None) -> Path:
-        """Find the file with the recordings; the error for a missing file tells where to get it."""
+        """Find the file with the recordings; the error explains where to get a missing one."""
         named = os.environ.get(self.variable, "")
         path = data if data is not None else Path(named) if named else None
         if path is None:

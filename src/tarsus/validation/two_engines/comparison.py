@@ -182,7 +182,7 @@ class EnginePair:
         return mujoco_run.run_in_mujoco(model, self.robot, start, torques, (DT, steps, PARTS))
 
     def _start(self, scene: str) -> tuple[tuple[Array, Array], Torques]:
-        """Return the initial coordinates and velocities of a scene, and its torques."""
+        """Compute the initial coordinates and velocities of a scene, and its torques."""
         q, u = self.q.copy(), np.zeros(self.robot.nu)
         if scene in (STANDS, HOLDS):
             return (q, u), self.servos

@@ -66,7 +66,7 @@ def compile_model(robot: Robot, file: str | Path, dt: float) -> Any:
 
 
 def _excluded(model: Any, robot: Robot) -> list[tuple[str, str]]:
-    """Return the pairs of MuJoCo's bodies, including welded ones, that must not collide."""
+    """List the pairs of MuJoCo's bodies, including welded ones, that must not collide."""
     names, carrier = mujoco_body_names(model), np.array(model.body_weldid)
     welded = {name: np.flatnonzero(carrier == carrier[k]) for k, name in enumerate(names)}
     return [
@@ -79,7 +79,7 @@ def _excluded(model: Any, robot: Robot) -> list[tuple[str, str]]:
 
 
 def bodies_on_ground(model: Any) -> set[str]:
-    """Return the names of bodies that may touch the ground.
+    """Find the bodies that may touch the ground, by name.
 
     One of their shapes and a fixed shape form an explicit pair, or match by contype and
     conaffinity.
@@ -120,7 +120,7 @@ def apply_hardest_settings(model: Any, dt: float, softness: float = 1.0) -> None
 
 
 def hardest(dt: float, softness: float = 1.0) -> MujocoSettings:
-    """Return the hardest settings for steps of dt in s; `softness` scales the time constant."""
+    """Create the hardest settings for steps of dt in s; `softness` scales the time constant."""
     return MujocoSettings(
         mu=MU,
         solref=(MIN_TIME_CONSTANT * softness * dt, DAMPING_RATIO),

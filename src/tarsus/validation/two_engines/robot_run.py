@@ -62,7 +62,7 @@ class PoseDistance:
 def agreeing_steps(
     robot: Robot, one: RobotRun, other: RobotRun, limit: PoseDistance, duration: int
 ) -> int:
-    """Count the steps until the poses of two runs differ for good.
+    """Count the steps until the poses of two runs stop agreeing.
 
     Parameters
     ----------

@@ -86,7 +86,7 @@ def free_flight(robot: Robot, start: tuple[Array, Array], dt: float, steps: int)
 
 
 def consistent_state(robot: Robot, q: Array, u: Array) -> tuple[Array, Array]:
-    """Return q and the velocities (nu,) nearest to u that keep the robot's loops closed."""
+    """Find the velocities (nu,) nearest to u that keep the robot's loops closed; return q too."""
     return _fly(robot, (q, u), PROJECTION_STEP, 1) if robot.constrained else (q, u)
 
 

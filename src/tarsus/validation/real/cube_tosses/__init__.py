@@ -108,9 +108,9 @@ def _summary(identification: Identified) -> dict[str, Any]:
 
 def _missing(tosses: Tosses, flown: Flights, request: RealRequest) -> dict[str, Any]:
     """Measure models with more parameters, and the effect of tracking noise."""
-    results = study.ladder(tosses, flown, request)
-    rungs = [
-        {"title": r.rung.title, "law": r.law, "gain": r.gain}
+    results = study.run_study(tosses, flown, request)
+    models = [
+        {"title": r.model.title, "law": r.law, "gain": r.gain}
         | _row(r.law, "identified, held out", r.identification.held_out, request.seed)
         | _summary(r.identification)
         for r in results
@@ -119,7 +119,7 @@ def _missing(tosses: Tosses, flown: Flights, request: RealRequest) -> dict[str, 
     values = results[0].identification.values
     noise = study.spread(tosses, flown, values, request.seed).errors
     return {
-        "rungs": rungs,
+        "models": models,
         "spread": {name: mean_interval(value, request.seed) for name, value in noise.items()},
     }
 

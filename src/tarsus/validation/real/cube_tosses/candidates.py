@@ -39,7 +39,7 @@ MEANINGS = {
 
 
 def ranges(name: str, law: Law) -> dict[str, SearchRange]:
-    """Return the search ranges of a law's parameters; parameters without a range stay fixed."""
+    """Choose the search ranges of a law's parameters; parameters without a range stay fixed."""
     return default_ranges(name, law, BY_ROLE)
 
 

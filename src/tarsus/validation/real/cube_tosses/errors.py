@@ -33,7 +33,7 @@ class TossErrors:
     face."""
 
     def of(self, candidate: int) -> dict[str, Array]:
-        """Return the errors of one candidate, each of shape (tosses,)."""
+        """Select the errors of one candidate, each of shape (tosses,)."""
         return {name: value[candidate] for name, value in vars(self).items()}
 
 

@@ -36,7 +36,7 @@ class Tosser(ABC):
 
     @abstractmethod
     def given(self) -> dict[str, float]:
-        """Return the parameters without identification: friction of the data, and defaults."""
+        """Return the parameters before identification: friction of the data, and defaults."""
 
     @abstractmethod
     def paths(self, tosses: Tosses, values: Mapping[str, Array]) -> Array:

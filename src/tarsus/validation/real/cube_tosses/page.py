@@ -134,12 +134,14 @@ def _missing(missing: Mapping[str, Any]) -> list[str]:
     """Write the section about missing effects."""
     rows = [
         [
-            f"{rung['law']}: {rung['title']}",
-            *_errors(rung),
-            _interval(rung["gain"]),
-            ", ".join(f"{name} {value:.3g}{_unit(name)}" for name, value in rung["values"].items()),
+            f"{model['law']}: {model['title']}",
+            *_errors(model),
+            _interval(model["gain"]),
+            ", ".join(
+                f"{name} {value:.3g}{_unit(name)}" for name, value in model["values"].items()
+            ),
         ]
-        for rung in missing["rungs"]
+        for model in missing["models"]
     ]
     bound = ["initial states within the tracking noise", *_errors(missing["spread"]), "", ""]
     columns = ["free parameters", *(title for _, title in COLUMNS), "gain in corners, %", "values"]

@@ -1,7 +1,7 @@
 """Study of missing effects: models of a rigid cube under `moreau` with more and more parameters.
 
-Each rung of the ladder frees further parameters, identifies all of them again, and is judged on
-held-out tosses. Two bounds are given for comparison: parameters chosen separately for every toss,
+Each model has further free parameters, all of which are identified again, and is judged on held-out
+tosses. Two bounds are given for comparison: parameters chosen separately for every toss,
 and initial states that differ only by the tracking noise.
 """
 
@@ -35,8 +35,8 @@ DRAWS = 8  # random initial states within the tracking noise
 
 
 @dataclass(frozen=True)
-class Rung:
-    """Model of the ladder with its free parameters."""
+class StudyModel:
+    """Model in the study's sequence, with its free parameters."""
 
     title: str
     """Title of the row."""
@@ -52,20 +52,24 @@ class Rung:
     """Contact law."""
 
 
-RUNGS = (
-    Rung("friction and restitution"),
-    Rung("and kinetic friction below static", ("mu", "e_N", "kinetic")),
-    Rung("and tangential restitution", ("mu", "e_N", "e_T")),
-    Rung("restitution only above a speed", ("mu", "e_N", "v_0"), law="lcp_impulse"),
-    Rung("friction, restitution, height of the board", scene=("height",)),
-    Rung("tilt of the board", scene=("tilt_x", "tilt_y")),
-    Rung("age of the recorded velocity", scene=("back",)),
-    Rung("starts fitted to the flight", flown=True),
-    Rung("corners rounded by 2 mm", rounding=0.002),
-    Rung("corners rounded by 5 mm", rounding=0.005),
-    Rung("other friction of landing corners", TWO_FRICTIONS, law=TwoFrictions(where="landing")),
-    Rung("other friction on corners and edges", TWO_FRICTIONS, law=TwoFrictions(where="edges")),
-    Rung(
+STUDY_MODELS = (
+    StudyModel("friction and restitution"),
+    StudyModel("and kinetic friction below static", ("mu", "e_N", "kinetic")),
+    StudyModel("and tangential restitution", ("mu", "e_N", "e_T")),
+    StudyModel("restitution only above a speed", ("mu", "e_N", "v_0"), law="lcp_impulse"),
+    StudyModel("friction, restitution, height of the board", scene=("height",)),
+    StudyModel("tilt of the board", scene=("tilt_x", "tilt_y")),
+    StudyModel("age of the recorded velocity", scene=("back",)),
+    StudyModel("starts fitted to the flight", flown=True),
+    StudyModel("corners rounded by 2 mm", rounding=0.002),
+    StudyModel("corners rounded by 5 mm", rounding=0.005),
+    StudyModel(
+        "other friction of landing corners", TWO_FRICTIONS, law=TwoFrictions(where="landing")
+    ),
+    StudyModel(
+        "other friction on corners and edges", TWO_FRICTIONS, law=TwoFrictions(where="edges")
+    ),
+    StudyModel(
         "the latter, height of the board, fitted starts",
         TWO_FRICTIONS,
         ("height",),
@@ -76,35 +80,35 @@ RUNGS = (
 
 
 @dataclass(frozen=True, eq=False)
-class RungResult:
-    """Result of a rung."""
+class ModelResult:
+    """Errors of one model of the study, with its identified parameters."""
 
-    rung: Rung
+    model: StudyModel
     """Model."""
     law: str
     """Name of the law."""
     identification: Identified
     """Identified parameters and errors."""
     gain: tuple[float, float, float]
-    """Decrease of the held-out corner distance from the first rung: mean and interval, % of the
+    """Decrease of the held-out corner distance from the first model: mean and interval, % of the
     width."""
 
 
-def ladder(tosses: Tosses, flown: Flights, request: RealRequest) -> list[RungResult]:
-    """Identify and judge every rung."""
-    results: list[RungResult] = []
+def run_study(tosses: Tosses, flown: Flights, request: RealRequest) -> list[ModelResult]:
+    """Identify and evaluate every model of the study."""
+    results: list[ModelResult] = []
     count, seed = request.candidates, request.seed
-    for rung in RUNGS:
-        tosser = LawTosses(rung.law, rung.rounding, request.threads)
-        request.on_progress(f"{tosser.name}: {rung.title}")
-        tried: dict[str, SearchRange] = {name: tosser.tried[name] for name in rung.parameters}
-        tried |= {name: SCENE[name] for name in rung.scene}
-        recordings = from_flight(tosses, flown) if rung.flown else tosses
+    for model in STUDY_MODELS:
+        tosser = LawTosses(model.law, model.rounding, request.threads)
+        request.on_progress(f"{tosser.name}: {model.title}")
+        tried: dict[str, SearchRange] = {name: tosser.tried[name] for name in model.parameters}
+        tried |= {name: SCENE[name] for name in model.scene}
+        recordings = from_flight(tosses, flown) if model.flown else tosses
         identification = identified(tosser, recordings, tried, count, seed)
         first = results[0].identification if results else identification
         corners = first.held_out["corners"], identification.held_out["corners"]
         gain = difference_interval(*corners, seed)
-        results.append(RungResult(rung, tosser.name, identification, gain))
+        results.append(ModelResult(model, tosser.name, identification, gain))
     return results
 
 
