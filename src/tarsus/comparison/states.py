@@ -162,7 +162,7 @@ def _step_through(
             _set_state(data, states, k - 1)
             data.qpos[2:3] += shift
             data.qacc_warmstart[:], data.ctrl[:] = warm, states["ctrl"][k]
-            worlds.advance(steps, after=recorder.take)
+            worlds.advance(steps, after=recorder.record)
             ends = ((data.qpos, states["qpos"][k]), (data.qvel, states["qvel"][k]))
             distance = max(float(np.abs(a - b).max(initial=0.0)) for a, b in ends)
             if distance <= max(STATE_TOLERANCE, ROUNDING_FACTOR * rounding):
