@@ -22,5 +22,5 @@ def forget_programs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TARSUS_CACHE", str(base))
     monkeypatch.setattr(step_program, "_PLANS", {})
     monkeypatch.setattr(control_program, "_WORKS", {})
-    monkeypatch.setattr(rollout_program, "_WORKS", {})
+    monkeypatch.setattr(rollout_program, "_PLANS", {})
     monkeypatch.setattr(native, "_loaded", {})

@@ -220,22 +220,22 @@ def test_what_is_dropped_is_said() -> None:
     text = mjcf(world, rest)
     with pytest.warns(TarsusWarning) as caught:
         mechanism = check(read_mjcf(text))
-    assert "Sensors are left out, a simulation has its own: angle." in mechanism.left_out
+    assert "Sensors are ignored, a simulation has its own: angle." in mechanism.unsupported
     held = [(loop.joint.name, loop.joint.kind) for loop in mechanism.loops]
     assert held == [("rod", "ball"), ("glue", "fixed")]
     assert [coupling.joint for coupling in mechanism.couplings] == ["j"]
     issued = [w.message for w in caught if isinstance(w.message, TarsusWarning)]
     found = {(warning.code, warning.subject) for warning in issued}
     assert found == {
-        ("equalities-left-out", "joint of j"),
-        ("tendons-left-out", "rope"),
-        ("unsupported-actuators-left-out", "pull"),
-        ("nonlinear-springs-left-out", "j"),
-        ("mocap-bodies-left-out", "target"),
-        ("ball-joint-limits-left-out", "k"),
-        ("gravity-compensation-left-out", "c"),
-        ("ground-left-out", "geom 0"),
-        ("fixed-shapes-left-out", "wall"),
+        ("equalities-ignored", "joint of j"),
+        ("tendons-ignored", "rope"),
+        ("unsupported-actuators-ignored", "pull"),
+        ("nonlinear-springs-ignored", "j"),
+        ("mocap-bodies-ignored", "target"),
+        ("ball-joint-limits-ignored", "k"),
+        ("gravity-compensation-ignored", "c"),
+        ("ground-ignored", "geom 0"),
+        ("fixed-shapes-ignored", "wall"),
     }
     assert mechanism.excluded == (("b", "c"),)
     assert len(mechanism.notes) > len(caught)

@@ -86,7 +86,7 @@ def test_only_the_feet_touch_unless_asked():
     assert [c.name for c in select_candidates(ROBOT, None, notices)] == [
         f"{leg}_foot" for leg in LEGS
     ]
-    assert [notice.code for notice in notices] == ["contacts-left-out"]
+    assert [notice.code for notice in notices] == ["contacts-ignored"]
     assert select_candidates(ROBOT, "all", notices) == ROBOT.candidates and len(notices) == 1
     assert len(select_candidates(ROBOT, ["*_foot", "*_KFE"], notices)) == 8
 

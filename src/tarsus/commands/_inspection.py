@@ -48,8 +48,8 @@ def contents_of(robot: Mechanism, law: str) -> dict[str, Any]:
     """
     return {
         "robot": robot.name,
-        "taken": dict(contents.simulated_rows(robot)),
-        "left_out": list(robot.left_out),
+        "supported": dict(contents.simulated_rows(robot)),
+        "unsupported": list(robot.unsupported),
         "actuators": [
             dict(zip(contents.ACTUATOR_HEAD, row, strict=True))
             for row in contents.actuator_rows(robot)
@@ -210,9 +210,9 @@ def print_contents(report: dict[str, Any]) -> None:
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(style="bold")
     table.add_column()
-    for name, text in report.get("taken", {}).items():
+    for name, text in report.get("supported", {}).items():
         table.add_row(name, escape(text))
-    for text in report.get("left_out", ()):
+    for text in report.get("unsupported", ()):
         table.add_row("[yellow]unsupported[/]", escape(text[0].upper() + text[1:]))
     if stages := report.get("solver_stages"):
         table.add_row("contact solver", " → ".join(stages))

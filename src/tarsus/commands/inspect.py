@@ -48,7 +48,7 @@ class Inspect(Command):
             warnings.simplefilter("always", TarsusWarning)
             robot = self.base.load(self.robot)
         for warning in caught:
-            if not str(warning.message).endswith(robot.left_out):
+            if not str(warning.message).endswith(robot.unsupported):
                 warnings.warn_explicit(
                     warning.message, warning.category, warning.filename, warning.lineno
                 )

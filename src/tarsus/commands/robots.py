@@ -224,7 +224,7 @@ def _checked_cells(row: CheckedRobot, name: str) -> list[str]:
         name,
         _number(row.dof, "d"),
         _number(row.mass, ".1f"),
-        "" if row.dof is None else str(len(row.left_out)),
+        "" if row.dof is None else str(len(row.unsupported)),
         row.servos,
         _number(row.dt and 1e3 * row.dt, "g"),
         result,

@@ -12,7 +12,7 @@ import numpy as np
 
 from tarsus.model.mechanism import Mechanism
 
-IGNORED_FIELDS = ("notes", "left_out", "timestep", "visuals")  # without effect on the motion
+IGNORED_FIELDS = ("notes", "unsupported", "timestep", "visuals")  # without effect on the motion
 
 
 @lru_cache(maxsize=8)

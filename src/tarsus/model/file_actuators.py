@@ -17,7 +17,7 @@ Affine = tuple[float, float, float]
 FREE: Range = (-np.inf, np.inf)
 FADE_RATIO = 0.05  # part of a speed limit over which the torque falls to zero
 STATELESS, INTEGRATOR, FILTERS = "none", "integrator", ("filter", "filterexact")
-NOT_DRIVING = "actuators that do not drive one hinge or slide are left out"  # start of a report
+NOT_DRIVING = "actuators that do not drive one hinge or slide are ignored"  # start of a report
 SIMULATED = (STATELESS, INTEGRATOR, *FILTERS)  # dynamics
 
 

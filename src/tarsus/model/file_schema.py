@@ -1,8 +1,9 @@
 """Tables of what is read from a robot's file, and the one walk that compares a file with its table.
 
-A table lists the elements of a format. Each is taken, has no effect on motion, is left out with a
-warning, or is refused. Elements and attributes that no table lists are left out as well, with a
-near name where a typo is likely. docs/file_formats.md prints the tables.
+A table lists the elements of a format. Each is supported, has no effect on motion, is unsupported
+and ignored with a warning, or makes the file invalid. Other elements and attributes are ignored
+with a warning as well, which suggests a near name where a typo is likely. docs/file_formats.md
+prints the tables.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Literal
 from tarsus.errors import Unsupported
 from tarsus.model.parts import Report
 
-Use = Literal["taken", "no effect", "left out", "refused"]
+Use = Literal["supported", "no effect", "unsupported", "rejected"]
 MIN_LIKENESS = 0.8  # likeness, 0 to 1, from which another name is suggested
 
 
@@ -27,16 +28,16 @@ class ElementRule:
     Attributes
     ----------
     use
-        "taken", "no effect", "left out" or "refused".
+        "supported", "no effect", "unsupported" or "rejected".
     why
-        Reason, or what a taken element becomes.
+        Reason, or what a supported element becomes.
     attributes
-        Attributes of a taken element that are read.
+        Attributes of a supported element that are read.
     ignored
-        Attributes of a taken element that change no motion.
+        Attributes of a supported element that have no effect on motion.
     codes
         Attributes with values that are not simulated, by the code of the reader's warning or note.
-        An element that is left out as a whole has its code without attributes.
+        An element that is unsupported as a whole has its code without attributes.
     elsewhere
         Whether the reader itself reports this element, or its unknown children, with the names of
         the links or joints, so that the walk does not.
@@ -63,7 +64,7 @@ Table = Mapping[str, ElementRule]
 """Rules by path: "robot/link/inertial"."""
 
 
-def taken(
+def supported(
     why: str = "",
     attributes: str = "",
     *,
@@ -75,7 +76,13 @@ def taken(
     """Create the rule of an element that is read; attribute names are separated by blanks."""
     by_code = {code: tuple(names.split()) for code, names in (codes or {}).items()}
     return ElementRule(
-        "taken", why, tuple(attributes.split()), tuple(ignored.split()), by_code, elsewhere, inside
+        "supported",
+        why,
+        tuple(attributes.split()),
+        tuple(ignored.split()),
+        by_code,
+        elsewhere,
+        inside,
     )
 
 
@@ -84,19 +91,19 @@ def no_effect(why: str) -> ElementRule:
     return ElementRule("no effect", why)
 
 
-def left_out(why: str, elsewhere: bool = False) -> ElementRule:
+def unsupported(why: str, elsewhere: bool = False) -> ElementRule:
     """Create the rule of an unsupported element, which the walk reports."""
-    return ElementRule("left out", why, elsewhere=elsewhere)
+    return ElementRule("unsupported", why, elsewhere=elsewhere)
 
 
 def reported(why: str, code: str) -> ElementRule:
     """Create the rule of an unsupported element, which the reader reports by its code."""
-    return ElementRule("left out", why, codes={code: ()}, elsewhere=True)
+    return ElementRule("unsupported", why, codes={code: ()}, elsewhere=True)
 
 
-def refused(why: str) -> ElementRule:
+def rejected(why: str) -> ElementRule:
     """Create the rule of an element that makes a file unreadable; why: what to do instead."""
-    return ElementRule("refused", why)
+    return ElementRule("rejected", why)
 
 
 class Unread:
@@ -127,7 +134,7 @@ class Unread:
         hints = {name: f"; did you mean {meant}?" for name, meant in self._near.items()}
         if self._counts:
             listed = (f"{n} ({c}{hints.get(n, '')})" for n, c in sorted(self._counts.items()))
-            report.leave(f"Not read: {', '.join(listed)}.")
+            report.ignore(f"Not read: {', '.join(listed)}.")
 
 
 def walk(
@@ -176,13 +183,13 @@ def walk(
                 if not rule.elsewhere:
                     near = _near(name, _children(rule.inside or path, table))
                     unread.add(f"<{name}>", f"<{near}>" if near else "")
-            elif inner.use == "refused":
+            elif inner.use == "rejected":
                 raise Unsupported(
                     f"a <{name}> inside the {tag} is not supported: {inner.why}.", name
                 )
-            elif inner.use == "left out" and not inner.elsewhere:
+            elif inner.use == "unsupported" and not inner.elsewhere:
                 unread.add(f"<{name}>")
-            elif inner.use == "taken" and name not in skip:
+            elif inner.use == "supported" and name not in skip:
                 pending.append((child, inner_path))
     return unread
 

@@ -76,7 +76,7 @@ def fix_base(mechanism: Mechanism, height: float | None = None) -> Mechanism:
         keyframes={key: q[7:] for key, q in mechanism.keyframes.items()},
         visuals=moved_to_world(mechanism.visuals, name, base),
         notes=(*mechanism.notes, note, *([unused] if on_base else [])),
-        left_out=(*mechanism.left_out, *([unused] if on_base else [])),
+        unsupported=(*mechanism.unsupported, *([unused] if on_base else [])),
     )
 
 

@@ -160,7 +160,7 @@ def report_shapes(
         )
     if visuals:
         report.warn(
-            f"{len(visuals)} visual meshes are not found and are left out:"
+            f"{len(visuals)} visual meshes are not found and are ignored:"
             f" {join_names(visuals, MAX_LISTED)}.",
             "visual-meshes-missing",
             visuals[0],

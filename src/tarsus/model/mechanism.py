@@ -292,8 +292,8 @@ class Mechanism:
     gravity_acceleration
         In m/s², in the world frame.
     notes
-        Remarks about the file, such as what was left out on loading.
-    left_out
+        Remarks about the file, such as what is unsupported.
+    unsupported
         The notes about features of the file that are not simulated.
     loops
         Joints outside the tree.
@@ -328,7 +328,7 @@ class Mechanism:
     excluded: tuple[tuple[str, str], ...] = ()
     gravity_acceleration: tuple[float, float, float] = (0.0, 0.0, -9.81)
     notes: tuple[str, ...] = ()
-    left_out: tuple[str, ...] = ()
+    unsupported: tuple[str, ...] = ()
     loops: tuple[LoopJoint, ...] = ()
     couplings: tuple[JointCoupling, ...] = ()
     file_actuators: tuple[FileActuator, ...] = ()

@@ -77,7 +77,7 @@ def read_mjcf(
     Returns
     -------
     Mechanism
-        The robot; its notes say what was left out.
+        The robot; its `notes` list what is unsupported.
 
     Raises
     ------
@@ -139,7 +139,7 @@ def _mechanism(model: Any, source: Source, report: Report, fallback_name: str) -
         excluded=_excluded(model, welded, owner),
         gravity_acceleration=_gravity(model),
         notes=tuple(report.notes),
-        left_out=tuple(report.left_out),
+        unsupported=tuple(report.unsupported),
         loops=loops,
         couplings=coupled,
     )

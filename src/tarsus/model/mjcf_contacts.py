@@ -304,8 +304,8 @@ def _report_ground_softness(model: Any, report: Report, reference: int, fixed: l
             effect = f"would use {values}; pass --law soft_convex --set {options} to match it."
             geoms_by_effect.setdefault(effect, []).append(geom_name(model, geom))
     for effect, names in geoms_by_effect.items():
-        report.leave(
-            "The softness of the file's own ground is left out: on"
+        report.ignore(
+            "The softness of the file's own ground is ignored: on"
             f" {join_names(names, MAX_LISTED)} MuJoCo {effect}"
         )
 

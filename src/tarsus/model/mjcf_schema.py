@@ -11,18 +11,26 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from tarsus.model.file_schema import ElementRule, Table, Unread, no_effect, reported, taken, walk
+from tarsus.model.file_schema import (
+    ElementRule,
+    Table,
+    Unread,
+    no_effect,
+    reported,
+    supported,
+    walk,
+)
 from tarsus.model.mjcf_document import Document
 from tarsus.model.urdf_schema import URDF
 
 ORIENTATION = "quat axisangle euler xyaxes zaxis"
 PICTURES = "for pictures"
-TENDONS = "tendons-left-out"
-PLUGINS = "plugins-left-out"
-FLEXIBLE = "flexible-bodies-left-out"
-EQUALITIES = "equalities-left-out"
-LAWS = "actuator-laws-left-out"
-NOT_DRIVING = "unsupported-actuators-left-out"
+TENDONS = "tendons-ignored"
+PLUGINS = "plugins-ignored"
+FLEXIBLE = "flexible-bodies-ignored"
+EQUALITIES = "equalities-ignored"
+LAWS = "actuator-laws-ignored"
+NOT_DRIVING = "unsupported-actuators-ignored"
 
 OBSOLETE: dict[str, dict[str, str | None]] = {
     # attributes that newer MuJoCo versions refuse, by element, with the value that changes no
@@ -45,16 +53,16 @@ def _actuator(why: str, attributes: str = "", law: str = "") -> ElementRule:
     law
         Attributes of this kind that only matter to a law of force that is not simulated.
     """
-    return taken(
+    return supported(
         why,
         "name class group joint jointinparent gear ctrllimited ctrlrange forcelimited forcerange"
         f" armature damping {attributes}",
         ignored="user lengthrange",
         codes={
             NOT_DRIVING: "tendon site refsite body cranksite slidersite cranklength",
-            "actuator-delays-left-out": "delay nsample interp",
-            "nonlinear-damping-left-out": "damping",
-            "disable-flags-left-out": "group",
+            "actuator-delays-ignored": "delay nsample interp",
+            "nonlinear-damping-ignored": "damping",
+            "disable-flags-ignored": "group",
             **({LAWS: law} if law else {}),
         },
     )
@@ -62,28 +70,28 @@ def _actuator(why: str, attributes: str = "", law: str = "") -> ElementRule:
 
 def _equality(why: str, attributes: str, soft: str = "") -> ElementRule:
     """Create the rule of an equality constraint that is simulated."""
-    return taken(
+    return supported(
         why,
         f"name class active {attributes}",
-        codes={EQUALITIES: "active", "equality-softness-left-out": f"solref solimp {soft}"},
+        codes={EQUALITIES: "active", "equality-softness-ignored": f"solref solimp {soft}"},
     )
 
 
-BODY = taken(
+BODY = supported(
     "a body, or part of its parent if it has no joint",
     f"name childclass pos {ORIENTATION} fuse",
     ignored="simple sleep user",
     codes={
-        "mocap-bodies-left-out": "mocap",
-        "gravity-compensation-left-out": "gravcomp",
+        "mocap-bodies-ignored": "mocap",
+        "gravity-compensation-ignored": "gravcomp",
     },
     inside="body",
 )
 
 MJCF: Table = {
-    "mujoco": taken("the root", "model"),
-    "include": taken("the content of the file takes its place", "file"),
-    "mujoco/compiler": taken(
+    "mujoco": supported("the root", "model"),
+    "include": supported("the content of the file takes its place", "file"),
+    "mujoco/compiler": supported(
         "MuJoCo compiles the file",
         "alignfree angle assetdir autolimits balanceinertia boundinertia boundmass conflict"
         " coordinate discardvisual eulerseq fitaabb fusestatic inertiafromgeom inertiagrouprange"
@@ -92,7 +100,7 @@ MJCF: Table = {
     ),
     "mujoco/compiler/lengthrange": no_effect("for muscles"),
     # engine
-    "mujoco/option": taken(
+    "mujoco/option": supported(
         "gravity, contact softness and a suggested time step; solver and stepper are chosen in"
         " Tarsus",
         "gravity timestep impratio",
@@ -100,88 +108,88 @@ MJCF: Table = {
         " ls_tolerance magnetic noslip_iterations noslip_tolerance sdf_initpoints sdf_iterations"
         " solver tolerance",
         codes={
-            "medium-forces-left-out": "density viscosity wind",
-            "disable-flags-left-out": "actuatorgroupdisable",
-            "enable-flags-left-out": "o_friction o_margin o_solimp o_solref sleep_tolerance",
+            "medium-forces-ignored": "density viscosity wind",
+            "disable-flags-ignored": "actuatorgroupdisable",
+            "enable-flags-ignored": "o_friction o_margin o_solimp o_solref sleep_tolerance",
         },
     ),
-    "mujoco/option/flag": taken(
+    "mujoco/option/flag": supported(
         "`gravity` only",
         "gravity",
         ignored="autoreset diagexact energy eulerdamp fwdinv invdiscrete ipc island midphase"
         " multiccd nativeccd refsafe sensor warmstart",
         codes={
-            "disable-flags-left-out": "constraint equality frictionloss limit contact spring damper"
+            "disable-flags-ignored": "constraint equality frictionloss limit contact spring damper"
             " clampctrl filterparent actuation",
-            "enable-flags-left-out": "override sleep speculative",
+            "enable-flags-ignored": "override sleep speculative",
         },
     ),
     "mujoco/size": no_effect("memory of MuJoCo"),
     "mujoco/statistic": no_effect(PICTURES),
     "mujoco/visual": no_effect(PICTURES),
     "mujoco/custom": no_effect("data for other programs"),
-    "mujoco/extension": taken(),
+    "mujoco/extension": supported(),
     "mujoco/extension/plugin": reported("code of MuJoCo", PLUGINS),
     # assets
-    "mujoco/asset": taken(),
-    "mujoco/asset/mesh": taken(
+    "mujoco/asset": supported(),
+    "mujoco/asset/mesh": supported(
         "a missing file is an error if masses or collisions need it",
         "name class file content_type vertex face scale refpos refquat inertia maxhullvert builtin"
         " params",
         ignored="material normal smoothnormal texcoord",
     ),
     "mujoco/asset/mesh/plugin": reported("code of MuJoCo", PLUGINS),
-    "mujoco/asset/hfield": taken("terrain", "name file content_type nrow ncol size elevation"),
+    "mujoco/asset/hfield": supported("terrain", "name file content_type nrow ncol size elevation"),
     "mujoco/asset/skin": no_effect(PICTURES),
     "mujoco/asset/texture": no_effect(PICTURES),
     "mujoco/asset/material": no_effect(PICTURES),
-    "mujoco/asset/model": taken("a model to attach: MJCF or URDF", "name file content_type"),
+    "mujoco/asset/model": supported("a model to attach: MJCF or URDF", "name file content_type"),
     # bodies
-    "mujoco/worldbody": taken("shapes in it are terrain", inside="body"),
+    "mujoco/worldbody": supported("shapes in it are terrain", inside="body"),
     "body": BODY,
     "body/body": BODY,
-    "body/frame": taken("", f"name childclass pos {ORIENTATION}", inside="body"),
-    "body/replicate": taken("", "count sep offset euler", inside="body"),
-    "body/attach": taken("a body of another model", "model body frame prefix"),
-    "body/inertial": taken("", f"pos {ORIENTATION} mass diaginertia fullinertia"),
-    "body/freejoint": taken("", "name align", ignored="group"),
-    "body/joint": taken(
+    "body/frame": supported("", f"name childclass pos {ORIENTATION}", inside="body"),
+    "body/replicate": supported("", "count sep offset euler", inside="body"),
+    "body/attach": supported("a body of another model", "model body frame prefix"),
+    "body/inertial": supported("", f"pos {ORIENTATION} mass diaginertia fullinertia"),
+    "body/freejoint": supported("", "name align", ignored="group"),
+    "body/joint": supported(
         "free, ball, slide or hinge",
         "name class type pos axis ref range limited stiffness springref springdamper damping"
         " armature frictionloss actuatorfrcrange actuatorfrclimited",
         ignored="group user",
         codes={
-            "limit-margins-left-out": "margin",
-            "joint-softness-left-out": "solreflimit solimplimit solreffriction solimpfriction",
-            "ball-joint-limits-left-out": "range",
-            "free-joint-springs-left-out": "stiffness",
-            "nonlinear-springs-left-out": "stiffness",
-            "yielding-springs-left-out": "springyield",
-            "nonlinear-damping-left-out": "damping",
-            "gravity-compensation-left-out": "actuatorgravcomp",
+            "limit-margins-ignored": "margin",
+            "joint-softness-ignored": "solreflimit solimplimit solreffriction solimpfriction",
+            "ball-joint-limits-ignored": "range",
+            "free-joint-springs-ignored": "stiffness",
+            "nonlinear-springs-ignored": "stiffness",
+            "yielding-springs-ignored": "springyield",
+            "nonlinear-damping-ignored": "damping",
+            "gravity-compensation-ignored": "actuatorgravcomp",
         },
     ),
-    "body/geom": taken(
+    "body/geom": supported(
         "shapes that collide, and the mass of a body without <inertial>",
         f"name class type pos {ORIENTATION} size fromto mesh hfield fitscale mass density"
         " shellinertia contype conaffinity condim priority friction solref solimp",
         ignored="group user material rgba castshadow",
         codes={
-            "ground-plane-left-out": "type",
-            "ground-left-out": "type hfield",
-            "torsional-friction-left-out": "condim friction",
-            "differing-softness-left-out": "solref solimp solmix",
-            "direct-softness-left-out": "solref",
-            "contact-margins-left-out": "margin gap",
+            "ground-plane-ignored": "type",
+            "ground-ignored": "type hfield",
+            "torsional-friction-ignored": "condim friction",
+            "differing-softness-ignored": "solref solimp solmix",
+            "direct-softness-ignored": "solref",
+            "contact-margins-ignored": "margin gap",
             "ground-exclusion-ignored": "contype conaffinity",
             "ground-friction-ignored": "friction",
-            "surface-velocity-left-out": "surfacevel",
-            "adhesion-left-out": "adhesion",
-            "medium-forces-left-out": "fluidshape fluidcoef",
+            "surface-velocity-ignored": "surfacevel",
+            "adhesion-ignored": "adhesion",
+            "medium-forces-ignored": "fluidshape fluidcoef",
         },
     ),
     "body/geom/plugin": reported("code of MuJoCo", PLUGINS),
-    "body/site": taken(
+    "body/site": supported(
         "a frame of the robot",
         f"name class pos {ORIENTATION} fromto",
         ignored="type size mesh group material rgba user",
@@ -191,23 +199,23 @@ MJCF: Table = {
     "body/plugin": reported("code of MuJoCo", PLUGINS),
     "body/flexcomp": reported("soft bodies", FLEXIBLE),
     "body/composite": no_effect("the bodies that MuJoCo makes of it are read"),
-    "mujoco/deformable": taken(),
+    "mujoco/deformable": supported(),
     "mujoco/deformable/flex": reported("soft bodies", FLEXIBLE),
     "mujoco/deformable/skin": no_effect(PICTURES),
     # contacts
-    "mujoco/contact": taken(),
-    "mujoco/contact/pair": taken(
+    "mujoco/contact": supported(),
+    "mujoco/contact/pair": supported(
         "two shapes that collide, with their sliding friction",
         "name class geom1 geom2 condim friction",
         codes={
-            "pair-numbers-left-out": "friction solref solreffriction solimp margin gap",
-            "fixed-pairs-left-out": "geom1 geom2",
-            "adhesion-left-out": "adhesion",
+            "pair-numbers-ignored": "friction solref solreffriction solimp margin gap",
+            "fixed-pairs-ignored": "geom1 geom2",
+            "adhesion-ignored": "adhesion",
         },
     ),
-    "mujoco/contact/exclude": taken("", "name body1 body2"),
+    "mujoco/contact/exclude": supported("", "name body1 body2"),
     # constraints
-    "mujoco/equality": taken(),
+    "mujoco/equality": supported(),
     "mujoco/equality/connect": _equality(
         "a ball joint that closes a loop", "body1 body2 anchor site1 site2"
     ),
@@ -225,8 +233,8 @@ MJCF: Table = {
     "mujoco/equality/flexvert": reported("soft bodies", EQUALITIES),
     "mujoco/equality/flexstrain": reported("soft bodies", EQUALITIES),
     "mujoco/equality/distance": reported("of older MuJoCo versions", EQUALITIES),
-    "mujoco/tendon": taken(),
-    "mujoco/tendon/fixed": taken(
+    "mujoco/tendon": supported(),
+    "mujoco/tendon/fixed": supported(
         "the length in an equality constraint",
         "name class",
         ignored="group user width rgba material",
@@ -236,10 +244,10 @@ MJCF: Table = {
             " solimpfriction"
         },
     ),
-    "mujoco/tendon/fixed/joint": taken("", "joint coef"),
+    "mujoco/tendon/fixed/joint": supported("", "joint coef"),
     "mujoco/tendon/spatial": reported("tendons are not simulated", TENDONS),
     # actuators
-    "mujoco/actuator": taken("one signal that drives one hinge or slide"),
+    "mujoco/actuator": supported("one signal that drives one hinge or slide"),
     "mujoco/actuator/general": _actuator(
         "affine laws without state, or with a filter or an integrator",
         "gaintype gainprm biastype biasprm dyntype dynprm actearly actlimited actrange"
@@ -278,22 +286,22 @@ MJCF: Table = {
     "mujoco/actuator/orientation": reported("several signals", NOT_DRIVING),
     "mujoco/actuator/adhesion": reported("drives no joint", NOT_DRIVING),
     # the rest
-    "mujoco/sensor": reported("sensors are chosen by name (`--sensors`)", "sensors-left-out"),
-    "mujoco/keyframe": taken(),
-    "mujoco/keyframe/key": taken(
+    "mujoco/sensor": reported("sensors are chosen by name (`--sensors`)", "sensors-ignored"),
+    "mujoco/keyframe": supported(),
+    "mujoco/keyframe/key": supported(
         "coordinates by name, to start from",
         "name qpos ctrl act",
         ignored="time",
         codes={
-            "keyframe-velocities-left-out": "qvel",
-            "mocap-bodies-left-out": "mpos mquat",
-            "yielding-springs-left-out": "plastic",
+            "keyframe-velocities-ignored": "qvel",
+            "mocap-bodies-ignored": "mpos mquat",
+            "yielding-springs-ignored": "plastic",
         },
     ),
     # classes of defaults
-    "mujoco/default": taken("default values by class", "class", inside="default"),
-    "default": taken("a class of default values", "class"),
-    "default/default": taken("a class within a class", "class", inside="default"),
+    "mujoco/default": supported("default values by class", "class", inside="default"),
+    "default": supported("a class of default values", "class"),
+    "default/default": supported("a class within a class", "class", inside="default"),
 }
 
 # Elements inside <default>, and the elements whose attributes they hold
@@ -318,7 +326,7 @@ ALL_ELEMENTS: Table = {
     **MJCF,
     **DEFAULTS,
     **URDF,
-    "robot/mujoco": taken("settings of MuJoCo", inside="mujoco"),
+    "robot/mujoco": supported("settings of MuJoCo", inside="mujoco"),
 }
 
 

@@ -57,7 +57,7 @@ class Source:
     absent
         Names of the meshes among them.
     obsolete
-        Attributes of older MuJoCo versions that are left out, as they are written.
+        Attributes of older MuJoCo versions that are ignored, as they are written.
     """
 
     document: Document

@@ -71,13 +71,13 @@ class UnsupportedFeature:
     Attributes
     ----------
     statement
-        Start of the sentence that reports it: "tendons are left out".
+        Start of the sentence that reports it: "tendons are ignored".
     find
         Function that returns the elements of a compiled model that have the feature.
     advice
         End of the sentence.
     warns
-        Whether the report is a warning; otherwise it is a note in the robot's `left_out`.
+        Whether the report is a warning; otherwise it is a note in the robot's `unsupported`.
     kind
         Class of the warning.
     """
@@ -99,7 +99,7 @@ def report_unsupported(model: Any, report: Report) -> None:
         if feature.warns:
             report.warn(sentence, code, elements.names[0], feature.kind)
         else:
-            report.leave(sentence[0].upper() + sentence[1:])
+            report.ignore(sentence[0].upper() + sentence[1:])
 
 
 def _terrain(model: Any, ground: bool) -> Elements:
@@ -193,14 +193,14 @@ def _switched_off(model: Any) -> Elements:
     groups = int(model.opt.disableactuator)
     return Elements.all_of(
         [
-            *_flags(model.opt.disableflags, "DSBL", "disable-flags-left-out"),
+            *_flags(model.opt.disableflags, "DSBL", "disable-flags-ignored"),
             *(f"actuator group {g}" for g in range(groups.bit_length()) if groups >> g & 1),
         ]
     )
 
 
 def _switched_on(model: Any) -> Elements:
-    return Elements.all_of(_flags(model.opt.enableflags, "ENBL", "enable-flags-left-out"))
+    return Elements.all_of(_flags(model.opt.enableflags, "ENBL", "enable-flags-ignored"))
 
 
 def _moving_keyframes(model: Any) -> Elements:
@@ -301,91 +301,91 @@ def _pairs(model: Any) -> Elements:
 
 
 UNSUPPORTED: dict[str, UnsupportedFeature] = {
-    "ground-plane-left-out": UnsupportedFeature(
-        "the ground plane is left out", partial(_terrain, ground=True), CHOOSE_TERRAIN, warns=False
+    "ground-plane-ignored": UnsupportedFeature(
+        "the ground plane is ignored", partial(_terrain, ground=True), CHOOSE_TERRAIN, warns=False
     ),
-    "ground-left-out": UnsupportedFeature(
-        "planes and heightfields are left out",
+    "ground-ignored": UnsupportedFeature(
+        "planes and heightfields are ignored",
         partial(_terrain, ground=False),
         CHOOSE_TERRAIN,
         kind=WorldGeometryIgnored,
     ),
-    "equalities-left-out": UnsupportedFeature(
+    "equalities-ignored": UnsupportedFeature(
         "equality constraints other than active connect, weld and joint ones, and tendon ones with"
-        " one or two joints, are left out",
+        " one or two joints, are ignored",
         _equalities,
     ),
-    "equality-softness-left-out": UnsupportedFeature(
-        "the softness of equality constraints (solref, solimp) is left out, they are rigid",
+    "equality-softness-ignored": UnsupportedFeature(
+        "the softness of equality constraints (solref, solimp) is ignored, they are rigid",
         _soft_equalities,
         warns=False,
     ),
-    "mocap-bodies-left-out": UnsupportedFeature("mocap bodies are left out", _mocap_bodies),
-    "tendons-left-out": UnsupportedFeature("tendons are left out", _tendons),
-    "gravity-compensation-left-out": UnsupportedFeature(
-        "gravity compensation is left out", _compensated
+    "mocap-bodies-ignored": UnsupportedFeature("mocap bodies are ignored", _mocap_bodies),
+    "tendons-ignored": UnsupportedFeature("tendons are ignored", _tendons),
+    "gravity-compensation-ignored": UnsupportedFeature(
+        "gravity compensation is ignored", _compensated
     ),
-    "flexible-bodies-left-out": UnsupportedFeature("flexible bodies are left out", _flexible),
-    "plugins-left-out": UnsupportedFeature("plugins are left out", _plugins),
-    "medium-forces-left-out": UnsupportedFeature("forces of the medium are left out", _medium),
-    "disable-flags-left-out": UnsupportedFeature(
-        "flags that switch something off are left out", _switched_off
+    "flexible-bodies-ignored": UnsupportedFeature("flexible bodies are ignored", _flexible),
+    "plugins-ignored": UnsupportedFeature("plugins are ignored", _plugins),
+    "medium-forces-ignored": UnsupportedFeature("forces of the medium are ignored", _medium),
+    "disable-flags-ignored": UnsupportedFeature(
+        "flags that switch something off are ignored", _switched_off
     ),
-    "enable-flags-left-out": UnsupportedFeature(
-        "flags that switch something on are left out", _switched_on
+    "enable-flags-ignored": UnsupportedFeature(
+        "flags that switch something on are ignored", _switched_on
     ),
-    "keyframe-velocities-left-out": UnsupportedFeature(
-        "velocities of keyframes are left out", _moving_keyframes
+    "keyframe-velocities-ignored": UnsupportedFeature(
+        "velocities of keyframes are ignored", _moving_keyframes
     ),
-    "free-joint-springs-left-out": UnsupportedFeature(
-        "springs of free joints are left out", _free_springs
+    "free-joint-springs-ignored": UnsupportedFeature(
+        "springs of free joints are ignored", _free_springs
     ),
-    "yielding-springs-left-out": UnsupportedFeature(
-        "the plastic yielding of springs (springyield) is left out", _yielding_springs
+    "yielding-springs-ignored": UnsupportedFeature(
+        "the plastic yielding of springs (springyield) is ignored", _yielding_springs
     ),
-    "nonlinear-springs-left-out": UnsupportedFeature(
-        "the higher powers of springs are left out", _nonlinear_springs
+    "nonlinear-springs-ignored": UnsupportedFeature(
+        "the higher powers of springs are ignored", _nonlinear_springs
     ),
-    "nonlinear-damping-left-out": UnsupportedFeature(
-        "the higher powers of joint damping are left out", _nonlinear_damping
+    "nonlinear-damping-ignored": UnsupportedFeature(
+        "the higher powers of joint damping are ignored", _nonlinear_damping
     ),
-    "ball-joint-limits-left-out": UnsupportedFeature(
-        "limits of ball joints are left out", _limited_balls
+    "ball-joint-limits-ignored": UnsupportedFeature(
+        "limits of ball joints are ignored", _limited_balls
     ),
-    "limit-margins-left-out": UnsupportedFeature(
-        "margins of joint limits are left out", _limit_margins
+    "limit-margins-ignored": UnsupportedFeature(
+        "margins of joint limits are ignored", _limit_margins
     ),
-    "joint-softness-left-out": UnsupportedFeature(
+    "joint-softness-ignored": UnsupportedFeature(
         "the softness of joint limits and dry friction (solreflimit, solreffriction and the like)"
-        " is left out, both are rigid",
+        " is ignored, both are rigid",
         _soft_joints,
         warns=False,
     ),
-    "surface-velocity-left-out": UnsupportedFeature(
-        "the velocity of moving surfaces (surfacevel) is left out", _surface_velocities
+    "surface-velocity-ignored": UnsupportedFeature(
+        "the velocity of moving surfaces (surfacevel) is ignored", _surface_velocities
     ),
-    "adhesion-left-out": UnsupportedFeature("the adhesion of contacts is left out", _adhesive),
-    "torsional-friction-left-out": UnsupportedFeature(
-        "torsional and rolling friction are left out", _torsional_friction
+    "adhesion-ignored": UnsupportedFeature("the adhesion of contacts is ignored", _adhesive),
+    "torsional-friction-ignored": UnsupportedFeature(
+        "torsional and rolling friction are ignored", _torsional_friction
     ),
-    "differing-softness-left-out": UnsupportedFeature(
-        "the softness of geoms that differs from the first geom's is left out",
+    "differing-softness-ignored": UnsupportedFeature(
+        "the softness of geoms that differs from the first geom's is ignored",
         _some(contacts.differing_softness),
         warns=False,
     ),
-    "direct-softness-left-out": UnsupportedFeature(
-        "contact stiffness (solref of the form -stiffness, -damping) is left out",
+    "direct-softness-ignored": UnsupportedFeature(
+        "contact stiffness (solref of the form -stiffness, -damping) is ignored",
         _some(contacts.direct_softness),
         warns=False,
     ),
-    "contact-margins-left-out": UnsupportedFeature(
-        "contact margins (margin, gap) are left out", _some(contacts.margins), warns=False
+    "contact-margins-ignored": UnsupportedFeature(
+        "contact margins (margin, gap) are ignored", _some(contacts.margins), warns=False
     ),
-    "pair-numbers-left-out": UnsupportedFeature(
-        "all numbers of explicit pairs but the sliding friction are left out", _pairs, warns=False
+    "pair-numbers-ignored": UnsupportedFeature(
+        "all numbers of explicit pairs but the sliding friction are ignored", _pairs, warns=False
     ),
-    "fixed-pairs-left-out": UnsupportedFeature(
-        "the numbers of explicit contact pairs are left out where neither geom moves",
+    "fixed-pairs-ignored": UnsupportedFeature(
+        "the numbers of explicit contact pairs are ignored where neither geom moves",
         _some(partial(contacts.pair_names, moving=0)),
         warns=False,
     ),
@@ -394,19 +394,19 @@ UNSUPPORTED: dict[str, UnsupportedFeature] = {
         " by <exclude>, contype or conaffinity",
         _some(contacts.excluded_from_ground),
     ),
-    "sensors-left-out": UnsupportedFeature(
-        "sensors are left out, a simulation has its own", _sensors, warns=False
+    "sensors-ignored": UnsupportedFeature(
+        "sensors are ignored, a simulation has its own", _sensors, warns=False
     ),
-    "unsupported-actuators-left-out": UnsupportedFeature(
+    "unsupported-actuators-ignored": UnsupportedFeature(
         NOT_DRIVING, lambda model: Elements.all_of(not_driving(model))
     ),
-    "actuator-laws-left-out": UnsupportedFeature(
+    "actuator-laws-ignored": UnsupportedFeature(
         "the laws of these actuators are not simulated",
         lambda model: Elements.all_of(without_law(model)),
         warns=False,
     ),
-    "actuator-delays-left-out": UnsupportedFeature(
-        "delays of actuators are left out",
+    "actuator-delays-ignored": UnsupportedFeature(
+        "delays of actuators are ignored",
         lambda model: Elements.all_of(delayed(model)),
         "; set a delay in steps instead",
     ),

@@ -90,23 +90,23 @@ class Report:
         Name of the file.
     notes
         All sentences, for `Mechanism.notes`.
-    left_out
-        Sentences about what is not simulated, for `Mechanism.left_out`.
+    unsupported
+        Sentences about what is not simulated, for `Mechanism.unsupported`.
     """
 
     def __init__(self, file: str) -> None:
         self.file = file
         self.notes: list[str] = [f"Read from {file}."]
-        self.left_out: list[str] = []
+        self.unsupported: list[str] = []
 
     def note(self, text: str) -> None:
         """Add a sentence to the notes."""
         self.notes.append(text)
 
-    def leave(self, text: str) -> None:
+    def ignore(self, text: str) -> None:
         """Add a sentence about something that is not simulated."""
         self.notes.append(text)
-        self.left_out.append(text)
+        self.unsupported.append(text)
 
     def warn(
         self, text: str, code: str, subject: str, kind: type[TarsusWarning] = TarsusWarning
@@ -120,7 +120,7 @@ class Report:
         code, subject, kind
             Code, subject and class of the warning.
         """
-        self.leave(text)
+        self.ignore(text)
         warnings.warn(kind(f"{self.file}: {text}", code, subject), stacklevel=2)
 
 
@@ -134,7 +134,7 @@ def weld(parts: Sequence[Part], report: Report) -> Welded:
     parts
         The parts, parents before their children.
     report
-        Takes warnings about what is left out.
+        Takes warnings about what is ignored.
 
     Raises
     ------
@@ -172,7 +172,7 @@ def weld(parts: Sequence[Part], report: Report) -> Welded:
     meshes = [shape.name or link for link, _, shape in shapes if shape.kind not in STAND_INS]
     if body_solids and meshes:
         listed = join_names(list(dict.fromkeys(meshes)), MAX_LISTED)
-        report.leave(f"Meshes touch the ground, but no other shapes: {listed}.")
+        report.ignore(f"Meshes touch the ground, but no other shapes: {listed}.")
     return Welded(
         tuple(bodies), touching, body_solids, _distinct(frames), tuple(part_poses), straight
     )
@@ -236,13 +236,13 @@ def _report_static(
     static = [part for part, (host, _) in zip(parts, part_poses, strict=True) if host == WORLD]
     bare = [part.name for part in static if not part.shapes]
     if bare:
-        report.leave(f"Fixed to the world and left out: {', '.join(bare)}.")
+        report.ignore(f"Fixed to the world and ignored: {', '.join(bare)}.")
     solid = [part.name for part in static if part.shapes]
     if solid:
         report.warn(
-            f"collision shapes that are fixed to the world are left out ({', '.join(solid)}):"
+            f"collision shapes that are fixed to the world are ignored ({', '.join(solid)}):"
             " choose a terrain for the ground, such as an MJCF file by its path.",
-            "fixed-shapes-left-out",
+            "fixed-shapes-ignored",
             solid[0],
             WorldGeometryIgnored,
         )

@@ -80,7 +80,7 @@ def read_sdf(
     Returns
     -------
     Mechanism
-        The robot; its notes say what was left out.
+        The robot; its `notes` list what is unsupported.
 
     Raises
     ------
@@ -149,7 +149,7 @@ def _mechanism(
         gravity_acceleration=gravity_of(root),
         keyframes={DRAWN: _drawn(mechanism, inverse(frames[WORLD_LINK]) @ poses[tree.order[0]])},
         notes=tuple(report.notes),
-        left_out=tuple(report.left_out),
+        unsupported=tuple(report.unsupported),
     )
 
 
@@ -246,7 +246,7 @@ def _loops(
         if child == WORLD:
             (parent, parent_pose), (child, child_pose) = (child, child_pose), (parent, parent_pose)
         if parent == child:
-            report.leave(f"The joint {joint.name} is left out: its links are welded together.")
+            report.ignore(f"The joint {joint.name} is ignored: its links are welded together.")
             continue
         motion = _motion(joint, child_pose) or Joint(joint.name, "fixed")
         if joint.limited:
@@ -257,7 +257,7 @@ def _loops(
         loops.append(LoopJoint(motion, parent, child, anchors[0], rotation, anchors[1]))
     if limited:
         listed = join_names(limited, MAX_LISTED)
-        report.leave(f"Ranges of joints that close loops are left out: {listed}.")
+        report.ignore(f"Ranges of joints that close loops are ignored: {listed}.")
     return tuple(loops)
 
 

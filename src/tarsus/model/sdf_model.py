@@ -82,7 +82,7 @@ def report_ignored(
     unread.report(report)
     balls = [j.name for j in joints if j.kind == "ball" and any((j.damping, j.friction))]
     if balls:
-        report.leave(f"<dynamics> is left out, ball joints turn freely: {', '.join(balls)}.")
+        report.ignore(f"<dynamics> is ignored, ball joints turn freely: {', '.join(balls)}.")
     soft = [
         joint.get("name", "")
         for joint in model.findall("joint")
@@ -90,7 +90,7 @@ def report_ignored(
     ]
     if soft:
         listed = join_names(soft, MAX_LISTED)
-        report.leave(f"<stiffness> and <dissipation> are left out, stops are rigid: {listed}.")
+        report.ignore(f"<stiffness> and <dissipation> are ignored, stops are rigid: {listed}.")
     ranges = [j.name for j in joints if j.kind in ("revolute", "prismatic") and not j.limited]
     if ranges:
         report.note(f"Joints without a range of motion: {join_names(ranges, MAX_LISTED)}.")

@@ -56,7 +56,7 @@ def driven_joints(
         return [joints[name] for name in with_effort]
     with_range = [name for name in moving if _may_be_driven(joints[name])]
     driven = _one_per_loop(mechanism, with_range)
-    report.leave(
+    report.ignore(
         "The file gives no effort: joints with a range and without a spring have motors without"
         f" limits, of each closed loop only one ({', '.join(driven) or 'none'}); pass driven=[...]"
         " to choose others."

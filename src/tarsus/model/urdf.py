@@ -71,7 +71,7 @@ def read_urdf(
     Returns
     -------
     Mechanism
-        The robot; its notes say what was left out.
+        The robot; its `notes` list what is unsupported.
 
     Raises
     ------
@@ -157,7 +157,7 @@ def _mechanism(
         couplings=coupled,
         visuals=visuals,
         notes=tuple(report.notes),
-        left_out=tuple(report.left_out),
+        unsupported=tuple(report.unsupported),
     )
 
 

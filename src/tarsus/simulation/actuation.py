@@ -88,7 +88,7 @@ def plan_actuation(actuators: FileActuators | None, mechanism: Mechanism) -> Act
     if actuators is None:
         return None
     if not mechanism.file_actuators:
-        for reason in mechanism.left_out:
+        for reason in mechanism.unsupported:
             if reason.startswith(NOT_DRIVING):
                 raise Unsupported(
                     f"no actuator of {mechanism.name!r} can be simulated: {reason}", "actuators"

@@ -107,7 +107,7 @@ def select_candidates(
         f"{len(chosen)} of {len(robot.candidates)} contact candidates are simulated, {some};"
         ' select others with contacts=[...] or contacts="all".'
     )
-    records.append(WarningRecord(text, "contacts-left-out", robot.name))
+    records.append(WarningRecord(text, "contacts-ignored", robot.name))
     return chosen
 
 

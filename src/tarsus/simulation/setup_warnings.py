@@ -413,7 +413,7 @@ def _ignored_pair_warnings(left_out: Sequence[Pair]) -> list[WarningRecord]:
         f"{len(left_out)} pairs of shapes may pass through each other, because they overlap at the"
         f" start or in most postures: {pair_names(left_out)}."
     )
-    return [WarningRecord(text, "pairs-left-out", left_out[0].first.name)]
+    return [WarningRecord(text, "pairs-ignored", left_out[0].first.name)]
 
 
 def approximation_warnings(kept: Sequence[Pair]) -> list[WarningRecord]:

@@ -55,7 +55,7 @@ class CheckedRobot:
     """Number of degrees of freedom."""
     mass: float | None = None
     """Total mass, kg."""
-    left_out: tuple[str, ...] = ()
+    unsupported: tuple[str, ...] = ()
     """Elements of its file that are not simulated."""
     servos: str = ""
     """Servos used: "own" for those of the file, or "sized"."""
@@ -158,7 +158,7 @@ def _row(name: str, file: str, seconds: float, options: Mapping[str, Any]) -> Ch
         if robot is None:
             return CheckedRobot(name, shown, outcome="not loaded", why=message)
         return CheckedRobot(
-            name, shown, robot.nu, robot.mass, robot.left_out, outcome="no run", why=message
+            name, shown, robot.nu, robot.mass, robot.unsupported, outcome="no run", why=message
         )
 
 
@@ -206,7 +206,7 @@ def _stood(
     simulation = Simulation(robot, dt=dt, **servos)
     shown = f"{file}, visual shapes" if robot.origin.options.get("shapes") else file
     about = CheckedRobot(
-        name, shown, robot.nu, robot.mass, robot.left_out, OWN if own else "sized", dt
+        name, shown, robot.nu, robot.mass, robot.unsupported, OWN if own else "sized", dt
     )
     # simulate until it falls
     start, mechanism = simulation.q, simulation.plan.scene.mechanism

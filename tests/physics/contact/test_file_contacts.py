@@ -85,11 +85,11 @@ def test_an_explicit_pair_has_a_friction_of_its_own_on_the_ground() -> None:
     assert slid(Robot.of(slippery)) == pytest.approx((coulomb(0.2), coulomb(0.0)), abs=0.02)
     wall = '<geom name="wall" size="1 1 1" type="box"/>'
     neither = text.format(more='<pair name="q" geom1="floor" geom2="wall"/>')
-    with warned("fixed-shapes-left-out", "worldbody"):
+    with warned("fixed-shapes-ignored", "worldbody"):
         fixed = read_mjcf(neither.replace("<worldbody>", f"<worldbody>{wall}"))
-    assert any("where neither geom moves: q." in told for told in fixed.left_out)
+    assert any("where neither geom moves: q." in told for told in fixed.unsupported)
     robot = Robot.of(read_mjcf(text.format(more="")))
-    assert any("but the sliding friction are left out: p." in text for text in robot.left_out)
+    assert any("but the sliding friction are ignored: p." in text for text in robot.unsupported)
 
 
 def test_a_law_as_an_object_keeps_its_friction_and_the_ratio_stays() -> None:
@@ -172,7 +172,9 @@ def test_softness_of_a_ground_that_is_not_taken_is_told(floor: str, box: str) ->
     own = [*model.geom_solref[1], *model.geom_solimp[1]]
     names = ("timeconst", "dampratio", "d_min", "d_max", "width", "midpoint", "power")
     asked = [f"{n}={v:g}" for n, v, o in zip(names, theirs, own, strict=True) if abs(v - o) > 1e-9]
-    told = [note for note in Robot.of(read_mjcf(text)).left_out if "softness of the file's" in note]
+    told = [
+        note for note in Robot.of(read_mjcf(text)).unsupported if "softness of the file's" in note
+    ]
     assert len(told) == bool(asked)
     assert not told or f"--set {' '.join(asked)} " in told[0]
 
@@ -206,7 +208,7 @@ def test_softness_goes_to_the_law_that_has_it() -> None:
     assert not any("mu 0.7" in notice for notice in simulation.warnings), "it is set"
     stiff = blocks('solref="-1000 -10" margin=".01"', "")
     assert "timeconst" not in stiff.material
-    assert sum("solref" in text or "margin" in text for text in stiff.left_out) == 2
+    assert sum("solref" in text or "margin" in text for text in stiff.unsupported) == 2
 
 
 STACK = """<mujoco><worldbody>

@@ -249,7 +249,7 @@ def test_gains_and_strength_differ_from_world_to_world() -> None:
             late.set(delay=delay)
 
 
-@pytest.mark.filterwarnings("ignore:.*tendons are left out")
+@pytest.mark.filterwarnings("ignore:.*tendons are ignored")
 def test_motors_stay_the_default_and_what_does_not_fit_is_refused() -> None:
     robot = pendulum('<position joint="j" kp="10"/>')
     simulation = Simulation(robot)
@@ -264,7 +264,7 @@ def test_motors_stay_the_default_and_what_does_not_fit_is_refused() -> None:
     muscle = pendulum('<muscle name="m" joint="j" lengthrange="0 1"/>')
     with refused(Unsupported, "m"):
         Simulation(muscle, actuators="file")
-    with warned("unsupported-actuators-left-out", "pull"):
+    with warned("unsupported-actuators-ignored", "pull"):
         pulled = pendulum(
             '<motor name="pull" tendon="t"/>',
             '<tendon><fixed name="t"><joint joint="j" coef="1"/></fixed></tendon>',

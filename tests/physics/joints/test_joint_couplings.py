@@ -364,7 +364,7 @@ def test_what_is_not_taken_is_named() -> None:
         "</worldbody>",
         '</worldbody><tendon><fixed name="t"><joint joint="ja" coef="1"/></fixed></tendon>',
     )
-    with warned("equalities-left-out", "tendon of t"):
+    with warned("equalities-ignored", "tendon of t"):
         mechanism = read_mjcf(tendon)
     assert not mechanism.constrained
     off = read_mjcf(WELDED.format(e='<weld body1="b" body2="c" active="true"/>'))
@@ -446,22 +446,22 @@ def test_an_equality_of_fixed_tendons_couples_their_joints(equality: str) -> Non
 
 
 @pytest.mark.parametrize(
-    ("options", "equality", "left_out"),
+    ("options", "equality", "unsupported"),
     [
-        ("", '<tendon tendon1="tabc"/>', "equalities-left-out"),
-        ("", '<tendon tendon1="ta" tendon2="tab"/>', "equalities-left-out"),
-        ("", '<joint joint1="ja"/><tendon tendon1="ta" tendon2="tb"/>', "equalities-left-out"),
+        ("", '<tendon tendon1="tabc"/>', "equalities-ignored"),
+        ("", '<tendon tendon1="ta" tendon2="tab"/>', "equalities-ignored"),
+        ("", '<joint joint1="ja"/><tendon tendon1="ta" tendon2="tb"/>', "equalities-ignored"),
         ("", '<joint joint1="jb" joint2="ja"/><tendon tendon1="ta" tendon2="tb"/>',
-         "equalities-left-out"),
-        ('stiffness="5"', '<tendon tendon1="ta" tendon2="tb"/>', "tendons-left-out"),
+         "equalities-ignored"),
+        ('stiffness="5"', '<tendon tendon1="ta" tendon2="tb"/>', "tendons-ignored"),
     ],
 )  # fmt: skip
 def test_tendons_that_are_not_simulated_are_named(
-    options: str, equality: str, left_out: str
+    options: str, equality: str, unsupported: str
 ) -> None:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         read_mjcf(TENDONS.format(options, equality))
     codes = {w.message.code: str(w.message) for w in caught if isinstance(w.message, TarsusWarning)}
-    assert left_out in codes
-    assert ("tb" in codes["tendons-left-out"]) == (left_out != "tendons-left-out" or bool(options))
+    assert unsupported in codes
+    assert ("tb" in codes["tendons-ignored"]) == (unsupported != "tendons-ignored" or bool(options))

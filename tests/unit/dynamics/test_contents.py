@@ -70,9 +70,9 @@ def test_what_is_taken_and_left_out_is_one_table(
     assert told["motors"] == "1; in the file: 1 position"
     row = ("servo", "knee", "position", "1", "80", "2", "", "-9 .. 9", "")
     assert contents.actuator_rows(found) == [row]
-    said = " ".join(found.left_out)
-    assert "ground plane is left out" in said and "skin.png" in said
-    assert set(found.left_out) < set(found.notes)
+    said = " ".join(found.unsupported)
+    assert "ground plane is ignored" in said and "skin.png" in said
+    assert set(found.unsupported) < set(found.notes)
     # on the command line
     file = tmp_path / "tiny.xml"
     file.write_text(ROBOT)

@@ -252,9 +252,9 @@ def test_what_the_shapes_that_touch_lose_is_said_by_their_name(
 ) -> None:
     text = text.replace("visual", touching)
     with warned("unknown-shapes-ignored", "a"):
-        left_out = reader(text, shapes=touching).left_out[:2]
-    assert left_out[0].startswith(touching) and f"<{touching}> of a" in left_out[0]
-    assert "<odd> (1)" in left_out[1]
+        unsupported = reader(text, shapes=touching).unsupported[:2]
+    assert unsupported[0].startswith(touching) and f"<{touching}> of a" in unsupported[0]
+    assert "<odd> (1)" in unsupported[1]
     mesh = "<geometry><mesh filename='lost.stl'><uri>lost.stl</uri></mesh></geometry>"
     with refused(InvalidFile, "lost.stl"):
         reader(text.replace("<odd/>", mesh), shapes=touching)

@@ -20,11 +20,11 @@ from tarsus.model.sdf_schema import SDF
 from tarsus.model.urdf_schema import URDF
 
 
-def left_out(text: str, table: Table, start: str, *skip: str) -> list[str]:
+def unsupported(text: str, table: Table, start: str, *skip: str) -> list[str]:
     """Return what a walk over a file reports."""
     report = Report("a file")
     walk(ET.fromstring(text), table, start, skip).report(report)
-    return report.left_out
+    return report.unsupported
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def left_out(text: str, table: Table, start: str, *skip: str) -> list[str]:
 def test_what_no_table_lists_is_named_with_what_was_meant(
     inside: str, named: str, near: str
 ) -> None:
-    (sentence,) = left_out(f"<robot name='r'>{inside}</robot>", URDF, "robot")
+    (sentence,) = unsupported(f"<robot name='r'>{inside}</robot>", URDF, "robot")
     assert named in sentence
     assert sentence.endswith(f"did you mean {near}?)." if near else "(1).")
 
@@ -48,8 +48,8 @@ def test_what_no_table_lists_is_named_with_what_was_meant(
 def test_comments_namespaces_and_skipped_shapes_are_not_compared() -> None:
     text = """<robot name="r" xmlns:x="urn:x" x:version="2"><!-- a word --><link name="a">
     <visual><paint/></visual></link></robot>"""
-    assert not left_out(text, URDF, "robot", "visual")
-    assert len(left_out(text, URDF, "robot")) == 1
+    assert not unsupported(text, URDF, "robot", "visual")
+    assert len(unsupported(text, URDF, "robot")) == 1
 
 
 def test_elements_that_a_table_refuses() -> None:
@@ -61,9 +61,9 @@ def test_elements_that_a_table_refuses() -> None:
 def test_tables_are_trees_with_a_reason_for_all_that_is_not_taken(table: Table) -> None:
     for path, rule in table.items():
         above = path.rpartition("/")[0]
-        assert not above or table[above].use == "taken", path
+        assert not above or table[above].use == "supported", path
         assert not rule.inside or rule.inside in table, path
-        assert rule.why or rule.use == "taken", path
+        assert rule.why or rule.use == "supported", path
 
 
 NAMES_WIDTH = 30  # columns in which MuJoCo prints the names of elements; attributes follow
@@ -90,9 +90,9 @@ def test_every_element_and_attribute_that_mujoco_reads_is_listed() -> None:
     assert len(schema) > 150 and "margin" in schema["body/joint"]
     for path, attributes in schema.items():
         parents = [path[:k] for k, letter in enumerate(path) if letter == "/"]
-        if all(ALL_ELEMENTS[parent].use == "taken" for parent in parents):
+        if all(ALL_ELEMENTS[parent].use == "supported" for parent in parents):
             rule = ALL_ELEMENTS[path]
-            assert rule.use != "taken" or set(attributes) <= set(rule.known), path
+            assert rule.use != "supported" or set(attributes) <= set(rule.known), path
 
 
 def test_codes_of_the_table_are_those_of_the_checks() -> None:
@@ -123,7 +123,7 @@ def test_unknown_names_are_found_in_classes_and_in_included_and_attached_files(
     )
     report = Report("robot.xml")
     walk_mjcf(Source.of("", tmp_path / "robot.xml").document).report(report)
-    (sentence,) = report.left_out
+    (sentence,) = report.unsupported
     for name in ("new of <joint>", "next of <geom>", "<glove>", "latest of <compiler>"):
         assert f"{name} (1)" in sentence
     assert "toes of <link> (1)" in sentence and "sprang of <joint> (1)" in sentence

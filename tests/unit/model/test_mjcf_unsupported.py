@@ -29,41 +29,43 @@ def _file(world: str, rest: str = "") -> str:
     return f"<mujoco><worldbody>{world}</worldbody>{rest}</mujoco>"
 
 
-def _left_out(world: str, rest: str = "") -> str:
-    return " ".join(read_mjcf(_file(world, rest)).left_out)
+def _unsupported(world: str, rest: str = "") -> str:
+    return " ".join(read_mjcf(_file(world, rest)).unsupported)
 
 
 def test_flags_and_groups_that_are_off() -> None:
     option = """<option actuatorgroupdisable="1 3"><flag contact="disable" limit="disable"
         gravity="disable" midphase="disable"/></option>"""
-    with warned("disable-flags-left-out", "limit"):
-        told = _left_out(_body("a"), option)
-    assert "are left out: limit, contact, actuator group 1, actuator group 3." in told
+    with warned("disable-flags-ignored", "limit"):
+        told = _unsupported(_body("a"), option)
+    assert "are ignored: limit, contact, actuator group 1, actuator group 3." in told
 
 
 @pytest.mark.filterwarnings("ignore:.*velocities of keyframes")
 def test_margins_and_velocities() -> None:
     hinge = f'<body><joint name="j" range="-1 1" margin=".1"/>{BALL.format("g", "")}</body>'
-    with warned("limit-margins-left-out", "j"):
-        told = _left_out(hinge, '<keyframe><key name="rest"/><key name="go" qvel="1"/></keyframe>')
-    assert "velocities of keyframes are left out: go." in told
+    with warned("limit-margins-ignored", "j"):
+        told = _unsupported(
+            hinge, '<keyframe><key name="rest"/><key name="go" qvel="1"/></keyframe>'
+        )
+    assert "velocities of keyframes are ignored: go." in told
 
 
 def test_geoms_that_the_file_keeps_off_the_ground() -> None:
     apart = _body("a", 'contype="2" conaffinity="2"') + _body("b") + _body("c")
     exclude = '<contact><exclude body1="world" body2="c"/></contact>'
     with warned("ground-exclusion-ignored", "a"):
-        told = _left_out(FLOOR + apart, exclude)
+        told = _unsupported(FLOOR + apart, exclude)
     assert told.endswith(": a, c.")
     # without ground in the file its bits say nothing
     with warned("ground-exclusion-ignored", "c"):
-        _left_out(apart, exclude)
-    assert "<exclude>" not in _left_out(FLOOR + _body("a", 'contype="0"'))
+        _unsupported(apart, exclude)
+    assert "<exclude>" not in _unsupported(FLOOR + _body("a", 'contype="0"'))
 
 
 def test_flags_that_are_on() -> None:
-    with warned("enable-flags-left-out", "override"):
-        _left_out(_body("a"), '<option><flag override="enable" sleep="enable"/></option>')
+    with warned("enable-flags-ignored", "override"):
+        _unsupported(_body("a"), '<option><flag override="enable" sleep="enable"/></option>')
 
 
 def test_plugins() -> None:
@@ -71,7 +73,7 @@ def test_plugins() -> None:
     extension = """<extension><plugin plugin="mujoco.pid"><instance name="servo">
         <config key="kp" value="4"/></instance></plugin></extension>"""
     drive = '<actuator><plugin name="m" joint="j" plugin="mujoco.pid" instance="servo"/></actuator>'
-    with warned("plugins-left-out", "servo of actuator m"):
+    with warned("plugins-ignored", "servo of actuator m"):
         found = Robot.of(read_mjcf(_file(hinge, extension + drive)))
     with refused(Unsupported, "m"):
         tarsus.Simulation(found, actuators="file")
@@ -82,29 +84,29 @@ def test_plugins() -> None:
         </extension><asset><mesh name="ring"><plugin instance="ring"/></mesh></asset>"""
     ring = """<body><freejoint/><geom type="sdf" name="ring" mesh="ring"><plugin instance="ring"/>
         </geom></body>"""
-    with warned("plugins-left-out", "ring of geom ring"):
+    with warned("plugins-ignored", "ring of geom ring"):
         assert "A geom with a plugin touches by its mesh." in read_mjcf(_file(ring, field)).notes
 
 
 def test_flexible_bodies() -> None:
     rope = """<flexcomp name="rope" type="grid" dim="1" count="4 1 1" spacing=".1 .1 .1" mass="1"
         pos="0 0 1"/>"""
-    with warned("flexible-bodies-left-out", "rope"):
-        _left_out(_body("a") + rope)
+    with warned("flexible-bodies-ignored", "rope"):
+        _unsupported(_body("a") + rope)
 
 
 def test_friction_against_turning_and_rolling() -> None:
     """With its largest numbers; a floor's only where no geom on it goes before."""
     foot = 'condim="6" friction=".8 .02 .01"'
     with pytest.warns(TarsusWarning, match=r"condim 4 or 6 of a, b, up to 0.02 m and 0.01 m"):
-        _left_out(FLOOR + _body("a", foot) + _body("b", 'condim="4"') + _body("c"))
+        _unsupported(FLOOR + _body("a", foot) + _body("b", 'condim="4"') + _body("c"))
     with pytest.warns(TarsusWarning, match=r"of b, up to 0.005 m and 0 m"):
-        _left_out(_body("a") + _body("b", 'condim="4" friction=".8 .005 .01"'))
+        _unsupported(_body("a") + _body("b", 'condim="4" friction=".8 .005 .01"'))
     rolling_floor = FLOOR.replace("type", 'name="floor" condim="6" type')
     with pytest.warns(TarsusWarning, match=r"condim 4 or 6 of floor"):
-        _left_out(rolling_floor + _body("a"))
-    assert "rolling" not in _left_out(rolling_floor + _body("a", 'priority="1"'))
-    assert "rolling" not in _left_out(FLOOR + _body("a"))
+        _unsupported(rolling_floor + _body("a"))
+    assert "rolling" not in _unsupported(rolling_floor + _body("a", 'priority="1"'))
+    assert "rolling" not in _unsupported(FLOOR + _body("a"))
 
 
 @pytest.mark.parametrize("plugin", ["of.nobody", "mujoco.elasticity.cable"])
@@ -118,17 +120,17 @@ def test_plugins_that_are_not_there(plugin: str) -> None:
 @pytest.mark.parametrize(
     ("what", "code"),
     [
-        ('surfacevel="1 0 0"', "surface-velocity-left-out"),
-        ('adhesion="5"', "adhesion-left-out"),
+        ('surfacevel="1 0 0"', "surface-velocity-ignored"),
+        ('adhesion="5"', "adhesion-ignored"),
     ],
 )
 def test_surfaces_that_run_or_stick(what: str, code: str) -> None:
     fixed = f'<geom name="floor" type="plane" size="1 1 1" {what}/>'
     with warned(code, "floor"):
-        assert _left_out(fixed + _body("a", what)).endswith(": floor, a.")
+        assert _unsupported(fixed + _body("a", what)).endswith(": floor, a.")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        _left_out(_body("a", what + ' contype="0" conaffinity="0"'))
+        _unsupported(_body("a", what + ' contype="0" conaffinity="0"'))
 
 
 def test_springs_that_yield_and_dampers_that_grow() -> None:
@@ -137,11 +139,11 @@ def test_springs_that_yield_and_dampers_that_grow() -> None:
     yielding = joint.format("i", 'stiffness="5" springyield="1"') + joint.format(
         "j", "axis='1 0 0'"
     )
-    with warned("yielding-springs-left-out", "i"):
-        _left_out(f"<body>{yielding}{shapes}</body>")
+    with warned("yielding-springs-ignored", "i"):
+        _unsupported(f"<body>{yielding}{shapes}</body>")
     driven = f"<body>{joint.format('j', '')}{shapes}</body>"
-    with warned("nonlinear-damping-left-out", "j"):
-        _left_out(driven, '<actuator><motor joint="j" damping=".1 .2"/></actuator>')
+    with warned("nonlinear-damping-ignored", "j"):
+        _unsupported(driven, '<actuator><motor joint="j" damping=".1 .2"/></actuator>')
 
 
 def test_soft_limits_of_joints_and_soft_dry_friction() -> None:
@@ -151,9 +153,9 @@ def test_soft_limits_of_joints_and_soft_dry_friction() -> None:
         'range="-1 1" solimplimit=".5 .6 .1"',
         'frictionloss="1" solreffriction="0.1 1"',
     ):
-        assert "both are rigid: j." in _left_out(hinge.format(soft)), soft
+        assert "both are rigid: j." in _unsupported(hinge.format(soft)), soft
     for other in ('range="-1 1"', 'solreflimit="0.1 1"', 'frictionloss="1"'):
-        assert not _left_out(hinge.format(other)), other
+        assert not _unsupported(hinge.format(other)), other
 
 
 @pytest.mark.filterwarnings("ignore:.*equality constraints other than active")
@@ -161,9 +163,9 @@ def test_soft_equality_constraints() -> None:
     bodies = _body("a") + _body("b").replace("<body", '<body pos="1 0 0"')
     weld = '<equality><weld name="w" body1="a" body2="b" {0}/></equality>'
     for soft in ('solref="0.1 1"', 'solref="-100 -1"', 'solimp=".5 .9"'):
-        assert "they are rigid: weld w of a and b." in _left_out(bodies, weld.format(soft))
+        assert "they are rigid: weld w of a and b." in _unsupported(bodies, weld.format(soft))
     for other in ("", 'solref=".001 1" solimp=".99 .999"', 'active="false" solref=".1 1"'):
-        assert "rigid" not in _left_out(bodies, weld.format(other))
+        assert "rigid" not in _unsupported(bodies, weld.format(other))
 
 
 @pytest.mark.parametrize(

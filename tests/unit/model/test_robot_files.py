@@ -436,7 +436,7 @@ def test_actuators_with_several_inputs_do_not_shift_others() -> None:
         {MATTER}<body><joint name="h" axis="0 1 0"/>{MATTER}</body></body></body></worldbody>
         <actuator><orientation name="o" joint="s" kp="10"/>
         <motor name="m" joint="h" gear="7" ctrlrange="-2 3"/></actuator></mujoco>"""
-    with warned("unsupported-actuators-left-out", "o"):
+    with warned("unsupported-actuators-ignored", "o"):
         found = read_mjcf(text)
     assert [(a.name, a.lower, a.upper) for a in found.actuators] == [("m", -14.0, 21.0)]
     assert [(a.name, a.gear, a.control) for a in found.file_actuators] == [("m", 7.0, (-2.0, 3.0))]

@@ -252,12 +252,12 @@ def test_motors_may_be_named() -> None:
 
 def test_what_is_left_out_is_told() -> None:
     text = sdf(FOUR_BAR + turning("swing", "base rocker") + '<plugin name="p"/>')
-    plugin, motors = read_sdf(text).left_out
+    plugin, motors = read_sdf(text).unsupported
     assert plugin == "Not read: <plugin> (1)."
     assert "gives no effort" in motors and "(drive)" in motors
     soft = RANGE.replace("</limit>", "<stiffness>1e4</stiffness></limit>")
     chain = link("base", 0, 1) + link("crank", 0.1, 1) + turning("drive", "base crank", soft)
-    told = read_sdf(sdf(chain)).left_out[0]
+    told = read_sdf(sdf(chain)).unsupported[0]
     assert "<stiffness>" in told and told.endswith(": drive.")
 
 
@@ -341,5 +341,5 @@ def test_elements_of_a_urdf_file_that_are_not_read() -> None:
     safe = '<safety_controller soft_upper_limit="0.9" k_velocity="1"/></joint>'
     text = URDF.replace("</robot>", more).replace("</joint>", safe)
     told = "Not read: <gazebo> (1), <safety_controller> (1), <transmission> (1)."
-    assert read_urdf(text).left_out == (told,)
-    assert not read_urdf(URDF).left_out
+    assert read_urdf(text).unsupported == (told,)
+    assert not read_urdf(URDF).unsupported

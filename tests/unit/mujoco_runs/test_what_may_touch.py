@@ -27,14 +27,14 @@ def test_the_whole_body_on_flat_ground_and_else_the_feet() -> None:
     for ground in ("plane", "slope"):
         whole = Simulation(robot, terrain=ground)
         assert names(whole) == every and whole.options.contacts == "all"
-        assert "contacts-left-out" not in codes(whole)
+        assert "contacts-ignored" not in codes(whole)
     for options in ({"terrain": "rough"}, {"stepper": "heun", "law": "hertz"}):
         alone = Simulation(robot, **options)
         assert names(alone) == feet
-        assert "contacts-left-out" in codes(alone)
+        assert "contacts-ignored" in codes(alone)
     # those of the feet are not told: they were asked for
     asked = Simulation(robot, contacts="feet")
-    assert names(asked) == feet and "contacts-left-out" not in codes(asked)
+    assert names(asked) == feet and "contacts-ignored" not in codes(asked)
 
 
 def test_several_names_and_patterns_with_commas_between_them() -> None:
