@@ -158,7 +158,7 @@ def test_an_action_is_taken_elsewhere_as_at_home(name: str) -> None:
     out, now = worlds.step(asked), worlds.state()["before"]
     going = np.flatnonzero(~(out.terminated | out.truncated))
     for k in going:
-        assert now[k] == pytest.approx(eyes.taken(before[k], asked[k]), abs=1e-6)
+        assert now[k] == pytest.approx(eyes.filtered_action(before[k], asked[k]), abs=1e-6)
     assert len(going) > 0 and np.abs(before).max() > 0.1
 
 

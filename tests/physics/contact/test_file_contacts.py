@@ -385,7 +385,7 @@ def test_environments_plans_and_lessons_take_the_numbers_of_a_file(tmp_path: Pat
     assert sum("mu 0.35" in told for told in learned.warnings) == 1
     set_so = TrainingSpec(robot=str(path), settings=(*few, "law.mu=0.5"))
     assert set_so.contact_law().parameters()["mu"] == 0.5
-    about = set_so.about(set_so.environment(1))
+    about = set_so.metadata(set_so.create_environment(1))
     scale = ObservationScale(np.zeros(about["sees"], "f4"), np.ones(about["sees"], "f4"))
     network = Network((about["sees"], about["action"]), own=about["action"])
     there = Policy(network, np.zeros(network.count, np.float32), scale, about)

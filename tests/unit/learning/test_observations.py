@@ -179,5 +179,5 @@ def test_a_pilot_draws_an_offset_for_each_trial() -> None:
     for k in range(2):
         pilot.start_episode(np.random.default_rng([k]))
         found.append(pilot._bias)
-    assert not np.array_equal(*found) and (np.abs(found) <= 0.5 * pilot._eyes.noise).all()
+    assert not np.array_equal(*found) and (np.abs(found) <= 0.5 * pilot._observer.noise).all()
     assert draw_trials(env.task, 12, 2, 1.0, 0).count == 2

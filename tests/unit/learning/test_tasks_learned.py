@@ -83,7 +83,7 @@ def test_levels_rise_only_with_what_is_mastered() -> None:
         worlds.step(still)
     assert worlds.backend.get("level").max() == 0
     standing = replace(lesson, settings=("speed=0,0", "turn=0,0", "episode=1"))
-    worlds = standing.environment(1)
+    worlds = standing.create_environment(1)
     for _ in range(160):
         worlds.step(still)
     assert worlds.backend.get("level").mean() > 0.2, (
