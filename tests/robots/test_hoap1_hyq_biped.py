@@ -8,6 +8,7 @@ from helpers.in_mujoco import placed
 from helpers.refused import refused
 
 import tarsus
+from tarsus.control.gaits.walk import Walk
 from tarsus.errors import InvalidValue, WarningRecord
 from tarsus.morphology.feet import feet
 from tarsus.robots import hyq
@@ -112,12 +113,13 @@ def test_hoap1_is_scaled_to_its_mass():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["hoap1", "biped"])
-def test_a_humanoid_stands_by_default_and_says_so(name: str):
+def test_a_humanoid_stands_when_asked_to(name: str):
     notices: list[WarningRecord] = []
     robot = tarsus.load(name)
-    robot, gait = default_controller.prepare(robot, "auto", 0.0025, notices)
-    assert {"stands-instead-of-trotting", "servos-sized"} <= {notice.code for notice in notices}
-    simulation = tarsus.Simulation(name, controller="auto")
+    robot, gait = default_controller.prepare(robot, "stand", 0.0025, notices)
+    assert "servos-sized" in {notice.code for notice in notices}
+    simulation = tarsus.Simulation(name, controller="stand")
+    assert simulation.dt == 0.0025
     assert simulation.controller == gait and simulation.warnings[: len(notices)] == notices
     log = simulation.run(5.0)
     q = log["q"].values
@@ -127,6 +129,15 @@ def test_a_humanoid_stands_by_default_and_says_so(name: str):
         np.abs(q[:, 0]).max() < -heel and np.abs(q[:, 1]).max() < 1e-3
     )  # it sways, but within its soles
     assert (1 - 2 * (q[:, 4] ** 2 + q[:, 5] ** 2)).min() > 0.99
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["hoap1", "biped"])
+def test_a_humanoid_walks_by_default(name: str):
+    simulation = tarsus.Simulation(name, controller="auto")
+    assert isinstance(simulation.controller, Walk)
+    q = simulation.run(5.0)["q"].values
+    assert q[-1, 0] > 0.3 and q[:, 2].min() > 0.9 * q[0, 2]
 
 
 def test_hyq_walks_by_default():

@@ -42,7 +42,6 @@ from tarsus.errors import (
     WarningRecord,
     warning_record,
 )
-from tarsus.simulation.time_steps import DEFAULT_DT
 
 if TYPE_CHECKING:
     from tarsus.mujoco_runs.simulation import MujocoSimulation
@@ -90,8 +89,9 @@ class Run(Command):
     gait: GaitName = "auto"
     duration: Seconds = 10.0
     """Simulated time."""
-    dt: Seconds = DEFAULT_DT
-    """Time step."""
+    dt: Seconds | None = None
+    """Time step. (default: that of the robot's file; otherwise 0.001 if the servos of light feet
+    need it, and 0.0025 if not)"""
     slope: Annotated[float, number("DEGREES"), argument("DEGREES")] = 0.0
     """Slope of the ground, rising along x."""
     friction: Number = None
@@ -222,7 +222,12 @@ def _view(command: Run) -> int:
             changed = replace(changed, set=())
         return _with_speed(_tarsus_simulation(changed, _terrain(changed))[0], command.speed)
 
-    return watch(make, Choice(command.law, command.gait, command.dt))
+    dt = command.dt
+    if dt is None:
+        from tarsus.simulation.default_controller import default_time_step
+
+        dt = default_time_step(command.base.load(command.robot), command.gait)
+    return watch(make, Choice(command.law, command.gait, dt))
 
 
 def _terrain(command: Run) -> Terrain | str:

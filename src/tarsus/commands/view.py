@@ -22,7 +22,6 @@ from tarsus.commands.base import (
     argument,
 )
 from tarsus.errors import IncompatibleOptions, InvalidValue
-from tarsus.simulation.time_steps import DEFAULT_DT
 
 if TYPE_CHECKING:
     from tarsus.viewer.access import Address
@@ -60,8 +59,9 @@ class View(Command):
     law: LawName = "moreau"
     gait: GaitName = "auto"
     terrain: TerrainName = "plane"
-    dt: Seconds = DEFAULT_DT
-    """Time step."""
+    dt: Seconds | None = None
+    """Time step. (default: that of the robot's file; otherwise 0.001 if the servos of light feet
+    need it, and 0.0025 if not)"""
     worlds: Annotated[int, argument("COUNT")] = 1
     """Number of robots. Forces and plots are shown only for the first."""
     vary: Annotated[tyro.conf.UseAppendAction[tuple[str, ...]], argument("NAME=FIRST:LAST")] = ()
@@ -113,6 +113,7 @@ class View(Command):
             )
         from tarsus.processes import usable_cores
         from tarsus.simulation import resolve
+        from tarsus.simulation.default_controller import default_time_step
         from tarsus.simulation.simulation import Simulation
         from tarsus.viewer.extra_worlds import MAX_WORLDS, variations
         from tarsus.viewer.live import watch
@@ -139,7 +140,8 @@ class View(Command):
                 threads=usable_cores() if choice.worlds > 1 else 1,
             )
 
-        choice = Choice(self.law, self.gait, self.dt, self.worlds)
+        dt = default_time_step(robot, self.gait) if self.dt is None else self.dt
+        choice = Choice(self.law, self.gait, dt, self.worlds)
         return watch(make, choice, self._address(), vary)
 
     def _address(self) -> Address:

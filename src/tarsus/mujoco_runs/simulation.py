@@ -84,14 +84,16 @@ class MujocoSimulation:
         settings: MujocoSettings | None = None,
         terrain: Terrain | str = "plane",
         controller: Controller | Feedback | str | None = None,
-        dt: float = time_steps.DEFAULT_DT,
+        dt: float | None = None,
         contacts: str | Sequence[str] | None = None,
         parameters: Sequence[ParameterSetting] = (),
     ) -> None:
         # what is simulated
         self.warnings: list[WarningRecord] = []
-        self.dt, whole = time_steps.check_time_step(dt), resolve.robot(robot)
-        self.warnings += time_steps.file_timestep_warnings(self.dt, whole)
+        whole = resolve.robot(robot)
+        if dt is None:
+            dt = default_controller.default_time_step(whole, controller)
+        self.dt = time_steps.check_time_step(dt)
         self.warnings += _self_contact_warnings(whole)
         prepared = default_controller.prepare(whole, controller, self.dt, self.warnings)
         if settings is None:

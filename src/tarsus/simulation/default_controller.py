@@ -21,11 +21,12 @@ from tarsus.errors import WarningRecord, join_names, unknown_name
 from tarsus.morphology import looped_posture, posture
 from tarsus.morphology.feet import feet
 from tarsus.simulation import resolve
+from tarsus.simulation.time_steps import DEFAULT_DT
 
 GAITS, ROBOTS = "tarsus.control.gaits", "tarsus.robots"
 HOLDING_TORQUE_FIELD = "hold"  # field of a gait for the torques that carry the robot
 AUTO = "auto"  # the robot's default gait
-TROT, VIRTUAL_MODEL, STAND = "trot", "virtual_model", "stand"
+TROT, VIRTUAL_MODEL, WALK, STAND = "trot", "virtual_model", "walk", "stand"
 MAX_BUILT_IN_TROT_MASS, MAX_TROT_MASS = 15.0, 70.0  # kg
 REFERENCE_ROBOT = "mini_cheetah"  # robot for which the gaits' default gains are tuned
 STANDING_KEYFRAMES = (
@@ -36,7 +37,11 @@ STANDING_KEYFRAMES = (
     "default",
 )  # in order of preference
 CACHE_SIZE = 64  # robots
+SOFT = "servos-too-soft"  # code of a warning
 MAX_NAMES = 3  # names in a message
+BIPED_FEET = 2
+LIGHT_FOOT_DT = 0.001  # s: where a longer step leaves the servos of a leg too soft
+MAX_FILE_DT = 0.005  # s: longer steps of a file are for coarser motions than those of legs
 
 ControllerChoice = Controller | Callable[..., Any] | str | None
 
@@ -76,11 +81,38 @@ def prepare(
     return robot, gait
 
 
-def _default_gait(robot: Robot, built_in: bool, records: list[WarningRecord]) -> str:
-    """Choose the name of a trotting gait if the robot can trot, else "stand".
+def default_time_step(robot: Robot, given: ControllerChoice) -> float:
+    """Choose the step size for a robot and its controller, in s.
 
-    A floating robot that cannot trot gets a warning that says why; an arm, a hand or a robot on a
-    stand does not.
+    It is that of the robot's file, if there is one of at most `MAX_FILE_DT`; otherwise
+    `LIGHT_FOOT_DT` if at `DEFAULT_DT` a servo of a leg were too soft to support the weight, and
+    `DEFAULT_DT` if not.
+
+    Parameters
+    ----------
+    robot
+        The robot.
+    given
+        As in `prepare`.
+    """
+    if robot.timestep is not None and robot.timestep <= MAX_FILE_DT:
+        return robot.timestep
+    records = list[WarningRecord]()
+    fitted, gait = prepare(robot, given, DEFAULT_DT, records)
+    if not any(record.code == SOFT for record in records):
+        return DEFAULT_DT
+    # joints of the legs among the soft ones
+    q = gait.initial_coordinates(fitted)
+    soft = {fitted.joint_index(name) for name in _sized_gains(fitted, _key(q), DEFAULT_DT).soft}
+    legs = (tree.path(fitted, foot.body) for foot in feet(fitted))
+    return LIGHT_FOOT_DT if any(soft & set(leg) for leg in legs) else DEFAULT_DT
+
+
+def _default_gait(robot: Robot, built_in: bool, records: list[WarningRecord]) -> str:
+    """Choose the gait for the robot's legs: a trot on four, "walk" on two, otherwise "stand".
+
+    A floating robot that can do neither gets a warning that says why; an arm, a hand or a robot on
+    a stand does not.
 
     The trot of a built-in robot has Mini Cheetah's gains, which are too soft above
     `MAX_BUILT_IN_TROT_MASS`. Heavier robots get virtual_model, whose gains scale with mass, and so
@@ -93,13 +125,17 @@ def _default_gait(robot: Robot, built_in: bool, records: list[WarningRecord]) ->
         else TROT
     )
     reason = registry.member_class(GAITS, "gait", name, Controller)().suits(robot)
-    if reason and not robot.floating:
+    if not reason:
+        return name
+    if not robot.floating:
         return STAND
-    if reason:
-        text = f"the robot stands instead of trotting: {reason}"
-        records.append(WarningRecord(text, "stands-instead-of-trotting", robot.name))
-        return STAND
-    return name
+    no_walk = registry.member_class(GAITS, "gait", WALK, Controller)().suits(robot)
+    if no_walk is None:
+        return WALK
+    two_legs = len({foot.body for foot in feet(robot)}) == BIPED_FEET
+    text = f"the robot stands: {no_walk if two_legs else reason}"
+    records.append(WarningRecord(text, "stands", robot.name))
+    return STAND
 
 
 def _is_built_in(robot: Robot) -> bool:
@@ -216,7 +252,7 @@ def _with_gains(
     # make the servos stiff enough for the start posture
     q = gait.initial_coordinates(robot)
     standing = feet(robot) if robot.candidates else ()
-    gains = servo.gains(robot, q, standing, dt)
+    gains = _sized_gains(robot, _key(q), dt)
     text = (
         f"the servos are sized for {robot.name!r}: kp {_format_range(gains.kp)} N m/rad, kd"
         f" {_format_range(gains.kd)} N m s/rad; change them with --set kp=... kd=..., or use your"
@@ -230,7 +266,7 @@ def _with_gains(
             f" because dt = {dt:g} s or the motor limits allow no more; the robot may fall. A"
             " smaller dt allows stiffer servos at light feet."
         )
-        records.append(WarningRecord(text, "servos-too-soft", gains.soft[0]))
+        records.append(WarningRecord(text, SOFT, gains.soft[0]))
     if robot.floating and standing and not posture.balanced(robot, q):
         text = (
             "the center of mass is not above the contact points, so the robot will tip over."
@@ -250,6 +286,16 @@ def _with_gains(
     if HOLDING_TORQUE_FIELD in {f.name for f in fields(changed)}:
         changed = replace(changed, **{HOLDING_TORQUE_FIELD: static_torques(robot, q, standing)})
     return replace(changed, kp=gains.kp, kd=gains.kd)
+
+
+@lru_cache(maxsize=CACHE_SIZE)
+def _sized_gains(robot: Robot, q: tuple[float, ...], dt: float) -> servo.Gains:
+    """Compute the gains that hold a robot on its feet at coordinates q, shape (nq,)."""
+    return servo.gains(robot, np.array(q), feet(robot) if robot.candidates else (), dt)
+
+
+def _key(q: NDArray[np.float64]) -> tuple[float, ...]:
+    return tuple(np.asarray(q, float).tolist())
 
 
 def _format_range(values: tuple[float, ...]) -> str:

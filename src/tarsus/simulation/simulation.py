@@ -79,8 +79,9 @@ class Simulation:
     controller : str, Controller, callable or None
         "auto" for the robot's default gait, the name of a gait, a `Controller` (compiled into the
         step), or a Python function ``(t, q, u) -> torques``. None: pass torques to `step`.
-    dt : float
-        Time step, in s.
+    dt : float or None
+        Time step, in s. None: that of the robot's file if it has one of at most 5 ms, otherwise
+        1 ms if the servos of the default gait need it for light feet, and 2.5 ms if not.
 
     Other Parameters
     ----------------
@@ -123,22 +124,20 @@ class Simulation:
         stepper: Stepper | str = "midpoint",
         terrain: Terrain | str = "plane",
         controller: Controller | FeedbackFunction | str | None = None,
-        dt: float = time_steps.DEFAULT_DT,
+        dt: float | None = None,
         **options: Unpack[Options],
     ) -> None:
         # resolve names to objects, and fit the gait and its gains to the robot
         chosen = complete(options)
         with resolve.ignore_own_ground(robot, terrain):
             self.robot = resolve.robot(robot)
-        self.dt, self.worlds, self.warnings = (
-            time_steps.check_time_step(dt),
-            chosen.worlds,
-            list[WarningRecord](),
-        )
-        self.options = chosen
-        self.warnings += time_steps.file_timestep_warnings(self.dt, self.robot)
+        self.options, self.worlds = chosen, chosen.worlds
+        self.warnings = list[WarningRecord]()
         self.robot = default_controller.start_at_keyframe(self.robot, chosen.keyframe)
         actuators, controller = actuation.resolve_actuators(chosen.actuators, controller)
+        if dt is None:
+            dt = default_controller.default_time_step(self.robot, controller)
+        self.dt = time_steps.check_time_step(dt)
         prepared = default_controller.prepare(self.robot, controller, self.dt, self.warnings)
         fitted, self.robot = file_material.law_for_robot(
             law, prepared[0], self.warnings, chosen.parameters

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import warnings
 from math import ceil
-from typing import TYPE_CHECKING
 
-from tarsus.errors import InvalidValue, TarsusWarning, WarningRecord
+from tarsus.errors import InvalidValue, TarsusWarning
 from tarsus.parameters.checks import check_positive
-
-if TYPE_CHECKING:
-    from tarsus.model.mechanism import Mechanism
 
 MAX_STEPS = 1e9  # per call
 DEFAULT_DT = 0.0025  # s
@@ -42,18 +38,6 @@ def step_count(seconds: float, dt: float) -> int:
         )
         warnings.warn(TarsusWarning(text, "duration-rounded", "seconds"), stacklevel=3)
     return count
-
-
-def file_timestep_warnings(dt: float, robot: Mechanism) -> list[WarningRecord]:
-    """Warn if dt is the default and the robot's file requests a different one."""
-    file_dt = robot.timestep
-    if file_dt is None or dt != DEFAULT_DT or file_dt == DEFAULT_DT:
-        return []
-    text = (
-        f"dt is {1e3 * dt:g} ms, but the file of {robot.name!r} asks for {1e3 * file_dt:g} ms"
-        f" (<option timestep>): set dt={file_dt:g}, or --dt {file_dt:g}, to follow it."
-    )
-    return [WarningRecord(text, "file-timestep-ignored", robot.name)]
 
 
 def check_time_step(dt: float) -> float:

@@ -186,6 +186,19 @@ def test_what_cannot_stand_is_told() -> None:
         assert any(n.code == "servos-too-soft" and "ankle" in n for n in notices) == soft
 
 
+def test_the_default_time_step_suits_light_feet() -> None:
+    """At 2.5 ms the servos of G1's ankles are softer than gravity; its walk needs no servos."""
+    folder = robots_folder()
+    if folder is None:
+        pytest.skip("example-robot-data is not installed")
+    g1 = tarsus.load(folder / "g1_description/urdf/g1_29dof_rev_1_0.urdf")
+    steps = {
+        gait: default_controller.default_time_step(g1, gait) for gait in ("stand", "walk", None)
+    }
+    assert steps == {"stand": 0.001, "walk": 0.0025, None: 0.0025}
+    assert default_controller.default_time_step(tarsus.load("mini_cheetah"), "auto") == 0.0025
+
+
 def test_home_is_where_it_stands() -> None:
     cheetah = tarsus.load("mini_cheetah")
     home = cheetah.keyframes["stand"] + np.eye(cheetah.nq)[9] * 0.1

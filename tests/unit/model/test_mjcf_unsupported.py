@@ -169,21 +169,19 @@ def test_soft_equality_constraints() -> None:
 
 
 @pytest.mark.parametrize(
-    ("option", "dt", "told"),
+    ("option", "given", "expected"),
     [
-        ('<option timestep="0.0005"/>', {}, "0.5 ms"),
-        ('<option timestep="0.002"/>', {}, "2 ms"),
-        ('<option timestep="0.0005"/>', {"dt": 0.001}, ""),  # chosen
-        ('<option timestep="0.0025"/>', {}, ""),
-        ('<option integrator="Euler"/>', {}, ""),
-        ("", {}, ""),
+        ('<option timestep="0.0005"/>', {}, 0.0005),
+        ('<option timestep="0.004"/>', {}, 0.004),
+        ('<option timestep="0.0005"/>', {"dt": 0.001}, 0.001),
+        ('<option timestep="0.02"/>', {}, 0.0025),  # too long for legs
+        ('<option integrator="Euler"/>', {}, 0.0025),
+        ("", {}, 0.0025),
     ],
 )
-def test_a_step_that_is_not_the_file_s(option: str, dt: dict, told: str) -> None:
+def test_the_default_time_step_is_the_file_s(option: str, given: dict, expected: float) -> None:
     text = f'<mujoco model="r">{option}<worldbody>{_body("a")}</worldbody></mujoco>'
-    notices = tarsus.Simulation(Robot.of(read_mjcf(text)), controller=None, **dt).warnings
-    steps = [notice for notice in notices if notice.code == "file-timestep-ignored"]
-    assert len(steps) == bool(told) and all(told in notice for notice in steps)
+    assert tarsus.Simulation(Robot.of(read_mjcf(text)), controller=None, **given).dt == expected
 
 
 def test_a_step_of_a_file_that_is_included(tmp_path: Path) -> None:
