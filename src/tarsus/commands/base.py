@@ -185,6 +185,7 @@ def all_settings(given: tuple[tuple[str, ...], ...]) -> list[str]:
 
 
 Seconds = Annotated[float, number("SECONDS"), argument("SECONDS")]
+OptionalSeconds = Annotated[float | None, number("SECONDS"), argument("SECONDS")]
 Number = Annotated[float | None, number("NUMBER"), argument("NUMBER")]
 Folder = Annotated[Path | None, argument("FOLDER")]
 File = Annotated[Path | None, argument("FILE")]

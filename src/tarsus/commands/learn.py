@@ -19,6 +19,7 @@ from tarsus.commands.base import (
     Command,
     Flag,
     Number,
+    OptionalSeconds,
     Settings,
     all_settings,
     argument,
@@ -76,7 +77,7 @@ class Learn(Command):
     """Contact law to train with. (default: the one recommended for the task)"""
     terrain: Annotated[str | None, argument("NAME"), checked_name("terrain", TERRAINS)] = None
     """Terrain to train on. (default: the task's)"""
-    dt: Annotated[float | None, number("SECONDS"), argument("SECONDS")] = None
+    dt: OptionalSeconds = None
     """Time step; the control period must be a multiple of it. (default: 0.004, or 0.002 for servos
     with little damping)"""
     set: Settings = ()

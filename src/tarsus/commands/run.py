@@ -24,6 +24,7 @@ from tarsus.commands.base import (
     GaitName,
     LawName,
     Number,
+    OptionalSeconds,
     RobotName,
     Seconds,
     Settings,
@@ -89,7 +90,7 @@ class Run(Command):
     gait: GaitName = "auto"
     duration: Seconds = 10.0
     """Simulated time."""
-    dt: Seconds | None = None
+    dt: OptionalSeconds = None
     """Time step. (default: that of the robot's file; otherwise 0.001 if the servos of light feet
     need it, and 0.0025 if not)"""
     slope: Annotated[float, number("DEGREES"), argument("DEGREES")] = 0.0

@@ -16,7 +16,6 @@ from tarsus.commands.base import (
     Command,
     GaitName,
     LawName,
-    Seconds,
     TerrainName,
     Trust,
     argument,
@@ -59,7 +58,7 @@ class View(Command):
     law: LawName = "moreau"
     gait: GaitName = "auto"
     terrain: TerrainName = "plane"
-    dt: Seconds | None = None
+    dt: OptionalSeconds = None
     """Time step. (default: that of the robot's file; otherwise 0.001 if the servos of light feet
     need it, and 0.0025 if not)"""
     worlds: Annotated[int, argument("COUNT")] = 1
