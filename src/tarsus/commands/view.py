@@ -16,6 +16,7 @@ from tarsus.commands.base import (
     Command,
     GaitName,
     LawName,
+    OptionalSeconds,
     TerrainName,
     Trust,
     argument,
