@@ -146,7 +146,7 @@ def _remaining_gap(mechanism: Mechanism, q: Array) -> tuple[float, str]:
 
 
 def _closable_gap(g: Array, W: Array) -> float:
-    """Find the largest of the gaps g (nb,), without what only round-off of the file leaves open.
+    """Find the largest of the gaps g (nb,) that is not due to round-off in the file.
 
     Hinges of a planar loop that are parallel only up to the digits of a file never close it in the
     direction across the plane. If all gaps are below `FILE_ROUND_OFF`, only the range of W counts.

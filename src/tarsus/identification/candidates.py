@@ -57,9 +57,9 @@ class Candidates:
     Parameters
     ----------
     parts
-        The model.
+        Model of the identification.
     unknowns
-        The unknowns.
+        Numbers to be identified.
 
     Attributes
     ----------

@@ -326,7 +326,7 @@ class LeastSquares:
         )
 
     def _jacobians(self, z: Array, starts: Array) -> tuple[Array, Array]:
-        """Compute Jacobians by shares (W, rows, p) and starts (W, rows, s), by central differences.
+        """Compute Jacobians for shares (W, rows, p), starts (W, rows, s), by central differences.
 
         The differences stay inside the ranges.
         """

@@ -72,7 +72,7 @@ def check_couplings(couplings: tuple[JointCoupling, ...], kinds: Mapping[str, st
     Raises
     ------
     InvalidModel
-        If they do not.
+        If a coupling is invalid.
     """
     followers = [coupling.joint for coupling in couplings]
     leaders = {coupling.joint: coupling.leader for coupling in couplings}

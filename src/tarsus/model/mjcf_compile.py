@@ -99,7 +99,7 @@ def report_obsolete(source: Source, report: Report) -> None:
     """Warn of attributes that only older MuJoCo versions know."""
     if source.obsolete:
         report.warn(
-            "attributes of older MuJoCo versions are ignored, which changes no motion:"
+            "attributes of older MuJoCo versions are ignored, without effect on the motion:"
             f" {join_names(list(dict.fromkeys(source.obsolete)), MAX_LISTED)}.",
             "obsolete-attributes",
             source.obsolete[0],

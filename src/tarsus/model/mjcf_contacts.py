@@ -92,13 +92,13 @@ def material(model: Any) -> dict[str, float]:
 
     The keys are names of the law's parameters: `mu`, and those of the law `soft_convex`.
     """
-    own = frictions(model)
-    if not own:
+    friction = frictions(model)
+    if not friction:
         return {}
     numbers: dict[str, float] = {}
-    if any(value != 1.0 for value in own.values()):
-        numbers["mu"] = _law_friction(model, own)
-    geom = reference_geom(model, own)
+    if any(value != 1.0 for value in friction.values()):
+        numbers["mu"] = _law_friction(model, friction)
+    geom = reference_geom(model, friction)
     ref, imp = np.array(model.geom_solref[geom]), np.array(model.geom_solimp[geom])
     given = dict(zip(SOFTNESS, (*ref, *imp), strict=True))
     default = dict(zip(SOFTNESS, (*SOLREF, *SOLIMP), strict=True))
@@ -133,12 +133,12 @@ def report_contacts(model: Any, report: Report) -> None:
 
 def differing_softness(model: Any) -> list[str]:
     """Find geoms whose softness is not that of the reference geom, by name."""
-    own = frictions(model)
-    if not own:
+    friction = frictions(model)
+    if not friction:
         return []
-    geoms = np.array(sorted(own))
+    geoms = np.array(sorted(friction))
     softness = np.hstack([model.geom_solref[geoms], model.geom_solimp[geoms]])
-    reference = softness[list(geoms).index(reference_geom(model, own))]
+    reference = softness[list(geoms).index(reference_geom(model, friction))]
     return [geom_name(model, g) for g in geoms[np.any(softness != reference, axis=1)]]
 
 
@@ -208,21 +208,21 @@ def ground_pairs(model: Any) -> dict[int, float]:
     return result
 
 
-def reference_geom(model: Any, own: dict[int, float]) -> int:
+def reference_geom(model: Any, friction: dict[int, float]) -> int:
     """Find the geom that gives the law its numbers: highest priority, then most friction."""
-    return max(own, key=lambda geom: (int(model.geom_priority[geom]), own[geom], -geom))
+    return max(friction, key=lambda geom: (int(model.geom_priority[geom]), friction[geom], -geom))
 
 
 def report_ground(model: Any, report: Report) -> None:
     """Report what the file's own ground would change: Tarsus uses the robot's numbers."""
-    own = frictions(model)
-    if not own:
+    friction = frictions(model)
+    if not friction:
         return
-    reference = reference_geom(model, own)
+    reference = reference_geom(model, friction)
     if reference in ground_pairs(model):
         return
     fixed = [g for g in colliding(model) if model.body_weldid[model.geom_bodyid[g]] == 0]
-    _report_ground_friction(model, report, reference, own[reference], fixed)
+    _report_ground_friction(model, report, reference, friction[reference], fixed)
     _report_ground_softness(model, report, reference, fixed)
 
 

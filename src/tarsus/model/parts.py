@@ -37,7 +37,7 @@ class Part:
     joint
         Joint between the parent and the part; without one they are welded.
     inertia, shapes
-        In the part's frame.
+        Inertia and collision shapes, in the part's frame.
     frames
         Names and poses of frames of the part, such as sites.
     """

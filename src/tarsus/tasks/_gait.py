@@ -134,7 +134,7 @@ class GaitTask(LearningTask):
         return {"speed": fitted_value(self.speed), "sideways": self.sideways, "turn": self.turn}
 
     def reference_motion(self, mechanism: Mechanism, stand: NDArray[np.float64], clock: SX) -> SX:
-        """Lift the feet in place, in turns."""
+        """Lift the feet alternately, without moving forwards."""
         motors = [actuator.joint for actuator in mechanism.actuators]
         offsets = SX.zeros(len(motors))
         swing = ca.sin(2 * np.pi * fitted_value(self.frequency) * clock)

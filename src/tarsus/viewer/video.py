@@ -134,7 +134,7 @@ class Stage:
         if requested is not None:
             if requested and uneven:
                 raise Unsupported(
-                    "apart needs level ground, but this log's terrain is uneven: remove it.",
+                    "apart needs level ground, but this log's terrain is uneven: do not set apart.",
                     "apart",
                 )
             return requested if worlds > 1 else 0.0

@@ -20,7 +20,7 @@ from tarsus.simulation.recording.summary_lines import summary_lines
 def test_a_gait_is_named_by_what_it_does(robot: str, gait: str, seconds: float, deed: str) -> None:
     simulation = tarsus.Simulation(robot, controller=gait)
     numbers = tarsus.summary(simulation, simulation.run(seconds))
-    assert (numbers["deed"], numbers["fell_at"], numbers["fell"]) == (deed, None, False)
+    assert (numbers["motion"], numbers["fell_at"], numbers["fell"]) == (deed, None, False)
     assert deed in summary_lines(numbers)["motion"]
 
 
@@ -38,9 +38,9 @@ def test_a_box_slides_and_a_ball_flies() -> None:
     u[0] = 2.0
     box.set(u=u)
     slid = tarsus.summary(box, box.run(0.5))
-    assert slid["deed"] == "slid" and slid["way"] > 0.1
+    assert slid["motion"] == "slid" and slid["distance_to_fall"] > 0.1
     ball = tarsus.Simulation(tarsus.world(tarsus.Ball()), controller=None)
     q = ball.q
     q[2] += 3.0
     ball.set(q=q)
-    assert tarsus.summary(ball, ball.run(0.2))["deed"] == "flew"
+    assert tarsus.summary(ball, ball.run(0.2))["motion"] == "flew"

@@ -41,11 +41,14 @@ def encode(log: xr.Dataset, unlimited: str) -> tuple[bytes, bytes]:
         places, at = dict[str, int](), len(head)
         for name, variable in (*fixed.items(), *steps.items()):
             places[name] = at
-            at += variable.room(name in steps)
+            at += variable.size_in_file(name in steps)
         lengths = sizes | {unlimited: 0}
         listed = [
             _header(
-                n, v, [list(sizes).index(d) for d in v.dimensions], (v.room(n in steps), places[n])
+                n,
+                v,
+                [list(sizes).index(d) for d in v.dimensions],
+                (v.size_in_file(n in steps), places[n]),
             )
             for n, v in {**fixed, **steps}.items()
         ]
@@ -71,9 +74,9 @@ class _Variable:
         data = np.array(given.data)
         self.data: NDArray[Any] = np.ascontiguousarray(data.astype(data.dtype.newbyteorder(">")))
 
-    def room(self, each: bool) -> int:
-        """Compute its size in bytes; if `each`, in one record."""
-        shape = self.data.shape[1:] if each else self.data.shape
+    def size_in_file(self, per_record: bool) -> int:
+        """Compute its size in bytes; if `per_record`, in one record."""
+        shape = self.data.shape[1:] if per_record else self.data.shape
         return -(-prod(shape) * self.data.itemsize // 4) * 4
 
 

@@ -23,23 +23,23 @@ HOP_SHARE = 0.5  # share of landings on all feet at once
 
 @dataclass(frozen=True)
 class MotionOutcome:
-    """What a robot did in a run.
+    """Motion of a robot in a run.
 
     Attributes
     ----------
-    deed
-        What it did, up to a fall.
+    motion
+        Kind of motion, up to a fall: "stood", "walked", ...
     fell_at
         Time of the fall in s; None if it did not fall.
     distance
         Horizontal distance of the base up to the fall, in m.
     lowest
-        How far the base sank below its start, in m.
+        Largest distance by which the base sank below its start, in m.
     jumps
-        How often the robot left the ground.
+        Number of times that the robot left the ground.
     """
 
-    deed: Motion
+    motion: Motion
     fell_at: float | None
     distance: float
     lowest: float
@@ -66,23 +66,23 @@ def classify_motion(robot: Mechanism, log: xr.Dataset) -> MotionOutcome:
     lifted = [_air_times(foot, dt) for foot in pressing.T]
     flights = _air_times(np.asarray(pressing.any(axis=1)), dt) if pressing.size else []
     landings, feet = sum(map(len, lifted)), sum(bool(gaps) for gaps in lifted)
-    deed: Motion
+    motion: Motion
     if not pressing.any():
-        deed = "flew"
+        motion = "flew"
     elif flights and feet * len(flights) >= HOP_SHARE * landings:
-        deed = "jumped" if len(flights) == 1 else "hopped"
+        motion = "jumped" if len(flights) == 1 else "hopped"
     elif landings:
-        deed = "walked" if distance > MIN_TRAVEL * size else "stepped"
+        motion = "walked" if distance > MIN_TRAVEL * size else "stepped"
     elif min(distance, _slip_distance(log, end)) > MIN_TRAVEL * size:
-        deed = "slid"
+        motion = "slid"
     else:
         low = int(np.argmin(path[:, 2]))
         rose = float(path[low:, 2].max() - path[low, 2])
         squatted = rose > lowest / 2
         still = lowest < (MIN_SQUAT if squatted else MIN_TRAVEL) * size
-        deed = "stood" if still else "squatted" if squatted else "sank"
+        motion = "stood" if still else "squatted" if squatted else "sank"
     fell_at = None if down is None else float((down + 1) * dt)
-    return MotionOutcome(deed, fell_at, distance, lowest, len(flights))
+    return MotionOutcome(motion, fell_at, distance, lowest, len(flights))
 
 
 def _pressing_bodies(robot: Mechanism, log: xr.Dataset) -> NDArray[np.bool_]:

@@ -64,7 +64,7 @@ def record(
     dt: float,
     fault_in: Callable[[Records, int], Fault | None],
     between: Interventions,
-    into: tuple[list[Records], Callable[[int], None]],
+    destination: tuple[list[Records], Callable[[int], None]],
     progress: Callable[[float], None] | None = None,
 ) -> Recording:
     """Run steps until the end, a fault of a single world, or Ctrl-C.
@@ -78,18 +78,18 @@ def record(
     dt
         Time step, in s.
     fault_in
-        Function of records and the number of steps before them that returns the first fault.
+        Function that finds the first fault, given records and the number of steps before them.
     between
         Actions between steps.
-    into
-        List to which records are appended chunk by chunk: state and report registers (steps,
-        worlds, size) after every step. And a function that is called with the number of steps so
-        far, unless there is a fault.
+    destination
+        List to which records are appended chunk by chunk, with the state and report registers
+        (steps, worlds, size) after every step; and a function that is called after each chunk
+        without a fault, with the number of steps so far.
     progress
-        Called with the simulated seconds so far.
+        Function that is called with the simulated time so far, in s.
     """
     # steps per chunk, and steps since the last call
-    every, before, (chunks, look) = between.every, between.before, into
+    every, before, (chunks, after_chunk) = between.every, between.before, destination
     chunk = every or max(1, min(CHUNK_BYTES // worlds.nbytes, int(CHUNK_SECONDS / dt)))
     late = round(float(worlds.first("steps")[0])) % every if every else 0
     done, fault, wall = 0, None, 0.0
@@ -109,7 +109,7 @@ def record(
             if progress:
                 progress(done * dt)
             if fault is None and done < steps:
-                look(done)
+                after_chunk(done)
         stopped = interrupted() and done < steps and (fault is None or worlds.count > 1)
     return Recording(fault, max(wall - waited.seconds, 0.0), stopped)
 

@@ -109,7 +109,7 @@ def summary(simulation: SimulationLike, log: xr.Dataset) -> dict[str, Any]:
     floating = simulation.robot.floating
     distance = float(np.linalg.norm(base[-1, :2] - start[:2])) if floating else 0.0
     duration = float(log.sizes["time"] * log.attrs["dt"])
-    did = classify_motion(simulation.robot, log)
+    outcome = classify_motion(simulation.robot, log)
     # figures by name
     wall = float(log.attrs.get("wall_time", 0.0)) or np.nan  # of a partial log it is not known
     return {
@@ -117,11 +117,11 @@ def summary(simulation: SimulationLike, log: xr.Dataset) -> dict[str, Any]:
         "dt": simulation.dt,
         "contacts": log.sizes["contact"],
         "duration": duration,
-        "deed": did.deed,
-        "fell_at": did.fell_at,
-        "way": did.distance,
-        "jumps": did.jumps,
-        "lowest": did.lowest,
+        "motion": outcome.motion,
+        "fell_at": outcome.fell_at,
+        "distance_to_fall": outcome.distance,
+        "jumps": outcome.jumps,
+        "lowest": outcome.lowest,
         "distance": distance,
         "mean_speed": distance / duration,
         "height_min": float(base[:, 2].min()) if floating else None,
@@ -131,7 +131,7 @@ def summary(simulation: SimulationLike, log: xr.Dataset) -> dict[str, Any]:
         "iterations_mean": float(log["iterations"].mean()),
         "iterations_max": int(log["iterations"].max()),
         "unconverged_steps": int((log["converged"] == 0).sum()),
-        "fell": did.fell_at is not None,
+        "fell": outcome.fell_at is not None,
         "hangs": is_below_contacts(simulation.robot, log),
         "normal_force_max": float(log["force_contact"].values[..., 0].max(initial=0.0)),
         "realtime_factor": duration / wall,

@@ -110,21 +110,21 @@ def _motion_line(n: dict[str, Any]) -> str:
 
 def _describe_motion(n: dict[str, Any]) -> str:
     """Describe what the robot did, up to a fall."""
-    deed, duration = n["deed"], n["duration"]
+    motion, duration = n["motion"], n["duration"]
     seconds = f"{n['fell_at'] if n['fell'] else duration:.4g} s"
-    if deed == "moved":
+    if motion == "moved":
         return f"base fixed for {duration:g} s"
-    if deed == "hopped" and n["height_final"] is None:
+    if motion == "hopped" and n["height_final"] is None:
         return f"hopped {n['jumps']} times in {duration:g} s"
     if n["fell"]:
-        return f"{deed} {n['way']:.3f} m, " if deed in ("walked", "hopped") else ""
-    way = f"{n['distance']:.3f} m in {seconds}"
+        return f"{motion} {n['distance_to_fall']:.3f} m, " if motion in ("walked", "hopped") else ""
+    distance = f"{n['distance']:.3f} m in {seconds}"
     return {
         "sank": f"sank by {1e3 * n['lowest']:.0f} mm in {seconds}",
         "stood": f"stood for {seconds}",
         "squatted": f"squatted for {seconds}, {1e3 * n['lowest']:.0f} mm deep",
         "stepped": f"stepped on the spot for {seconds}",
         "jumped": f"jumped once in {seconds}",
-        "hopped": f"hopped {n['jumps']} times, {way}",
+        "hopped": f"hopped {n['jumps']} times, {distance}",
         "flew": f"never touched the ground in {seconds}",
-    }.get(deed, f"{deed} {way}: {n['mean_speed']:.3f} m/s")
+    }.get(motion, f"{motion} {distance}: {n['mean_speed']:.3f} m/s")
