@@ -134,7 +134,7 @@ class _TangentRunner:
     plan
         Compiled step.
     others
-        Registers after whose values the step is differentiated.
+        Registers with respect to which the step is differentiated, besides the state.
     whole
         Whether cold loops are compiled in.
     """

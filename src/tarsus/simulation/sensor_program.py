@@ -224,8 +224,8 @@ def _ground(
     """Create the functions `heights` and `ranges` of `SensorInput`."""
     terrain = scene.terrain
 
-    def ranges(origin: SX, ways: list[SX], reach: float, spacing: float) -> SX:
-        return first_hits(terrain, p, (origin, ways), (reach, spacing), b)
+    def ranges(origin: SX, directions: list[SX], reach: float, spacing: float) -> SX:
+        return first_hits(terrain, p, (origin, directions), (reach, spacing), b)
 
     return lambda points: terrain.elevations(points, p), ranges
 

@@ -39,37 +39,37 @@ def first_hits(
     builder : Builder
         Traces the loops.
     """
-    (origin, ways), (reach, spacing) = rays, sizes
-    origin, ways = builder.store_all("ray", origin), builder.store_all("ways", ways)
-    looks = int(np.ceil(reach / spacing))
+    (origin, directions), (reach, spacing) = rays, sizes
+    origin, directions = builder.store_all("ray", origin), builder.store_all("ways", directions)
+    max_steps = int(np.ceil(reach / spacing))
 
     def above(s: SX) -> SX:
         """Compute the heights (k,) above the ground at distances (k,)."""
-        points = [origin + s[k] * way for k, way in enumerate(ways)]
+        points = [origin + s[k] * direction for k, direction in enumerate(directions)]
         heights = terrain.elevations(points, p)
         return ca.vertcat(*(at[2] - h for at, h in zip(points, heights, strict=True)))
 
-    # in even steps, until every ray has met the ground
-    def onward(now: Values) -> tuple[Values, SX]:
-        at = ca.fmin(reach / looks * now["look"], reach)
-        below = above(ca.repmat(at, len(ways), 1)) <= 0
+    # even steps, until every ray has met the ground
+    def advance(now: Values) -> tuple[Values, SX]:
+        at = ca.fmin(reach / max_steps * now["look"], reach)
+        below = above(ca.repmat(at, len(directions), 1)) <= 0
         first = ca.logic_and(below, now["met"] < 0)
         met = ca.if_else(first, at, now["met"])
         done = now["look"] + 1
-        again = ca.logic_and(ca.mmin(met) < 0, done <= looks)
+        again = ca.logic_and(ca.mmin(met) < 0, done <= max_steps)
         return {"met": met, "look": done}, again
 
-    begin = {"met": SX(-np.ones(len(ways))), "look": SX(0)}
-    met = builder.loop(begin, onward, looks + 1)["met"]
+    begin = {"met": SX(-np.ones(len(directions))), "look": SX(0)}
+    met = builder.loop(begin, advance, max_steps + 1)["met"]
 
-    # the ground lies between the last look above it and the first below
-    def halved(now: Values) -> tuple[Values, SX]:
+    # the ground lies between the last point above it and the first below
+    def bisect(now: Values) -> tuple[Values, SX]:
         middle = 0.5 * (now["low"] + now["high"])
         below = above(middle) <= 0
         low, high = ca.if_else(below, now["low"], middle), ca.if_else(below, middle, now["high"])
         return {"low": low, "high": high}, ca.mmax(high - low) > TOLERANCE * reach
 
-    found = ca.if_else(met < 0, reach, met)
-    low = ca.if_else(met < 0, reach, ca.fmax(met - reach / looks, 0))
-    halvings = int(np.ceil(np.log2(1 / (TOLERANCE * looks)))) + 1
-    return builder.loop({"low": low, "high": found}, halved, max(halvings, 1))["high"]
+    high = ca.if_else(met < 0, reach, met)
+    low = ca.if_else(met < 0, reach, ca.fmax(met - reach / max_steps, 0))
+    halvings = int(np.ceil(np.log2(1 / (TOLERANCE * max_steps)))) + 1
+    return builder.loop({"low": low, "high": high}, bisect, max(halvings, 1))["high"]

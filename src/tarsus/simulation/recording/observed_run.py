@@ -114,8 +114,8 @@ def solved_steps(run: Trajectory) -> tuple[Solved, dict[str, Array]]:
 
     # observe every step
     samples = {name: value.reshape(run.steps, -1) for name, value in given.items()}
-    own = frozenset(name for name, value in optional.items() if value is not None)
-    program = observing_program(run.robot, run.ends, own, run.instant, run.stages)
+    recorded = frozenset(name for name, value in optional.items() if value is not None)
+    program = observing_program(run.robot, run.ends, recorded, run.instant, run.stages)
     seen = evaluate(program, samples)
     before, after = (seen[name].reshape(run.steps, n, 3) for name in ("before", "after"))
     gap = seen["gap"] if run.gap is None else run.gap
@@ -129,7 +129,7 @@ def solved_steps(run: Trajectory) -> tuple[Solved, dict[str, Array]]:
 def observing_program(
     robot: Robot,
     ends: tuple[tuple[int, int], ...],
-    own: frozenset[str],
+    recorded: frozenset[str],
     instant: float,
     stages: int,
 ) -> Program:
@@ -140,15 +140,15 @@ def observing_program(
     robot
         The robot.
     ends, instant, stages
-        Of the `Trajectory`.
-    own
-        Which of "point", "passive" and "constraint" the run has.
+        Fields of the `Trajectory`.
+    recorded
+        Recorded quantities of the run: "point", "passive" and "constraint".
 
     Notes
     -----
     Parameters of the program: q0, u0 at the start; q1, u1 at the end; motors (nu,) in N or N m;
-    frame (9n,), the contact frames row by row; impulse (3n,) in them, in N s; of `own` point (3n,)
-    in m, passive (nu,) and constraint (nb,) in N or N m.
+    frame (9n,), the contact frames row by row; impulse (3n,) in them, in N s. Those of `recorded`
+    are point (3n,) in m, passive (nu,) and constraint (nb,) in N or N m.
     """
     n = len(ends)
 
@@ -159,7 +159,7 @@ def observing_program(
     dt, motors = b.parameter("dt"), b.parameter("motors", robot.nu)
     frame, impulse = b.parameter("frame", 9 * n), b.parameter("impulse", 3 * n)
     sizes = {"point": 3 * n, "passive": robot.nu, "constraint": loop_constraints.count(robot)}
-    given = {name: b.parameter(name, size) for name, size in sizes.items() if name in own}
+    given = {name: b.parameter(name, size) for name, size in sizes.items() if name in recorded}
     point, closing = given.get("point"), given.get("constraint")
 
     # kinematics and contacts where the step evaluated them
