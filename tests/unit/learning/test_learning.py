@@ -64,7 +64,7 @@ def worlds() -> tarsus.Environment:
 
 
 def made(environment: tarsus.Environment, method: Method = SMALL, seed: int = 3) -> Learner:
-    """A learner that has seen nothing."""
+    """Create an untrained learner."""
     return method.learner(environment, seed)
 
 
@@ -84,7 +84,7 @@ sys.stdout.write(learner.policy.weights.tobytes().hex())
 
 
 def test_weights_do_not_depend_on_the_threads_of_matrix_products(tmp_path: Path) -> None:
-    """Nor on whether Python or the command line learns."""
+    """Python and the command line also give the same weights."""
     found = set()
     for threads in ("1", "4"):
         settings = os.environ | {"OPENBLAS_NUM_THREADS": threads, "OMP_NUM_THREADS": threads}
@@ -100,8 +100,8 @@ def test_weights_do_not_depend_on_the_threads_of_matrix_products(tmp_path: Path)
 # ---------------------------------------------------------------- networks
 
 
-def test_slopes_of_a_network_are_its_differences() -> None:
-    """Of the sum of squares, against central differences in float64."""
+def test_the_gradient_of_a_network_matches_finite_differences() -> None:
+    """The gradient of the sum of squares against central differences in float64."""
     random = np.random.default_rng(0)
     net = Network((5, 6, 4, 3))
     w, x = net.initial(random).astype(float), random.normal(size=(7, 5))
@@ -116,14 +116,14 @@ def test_slopes_of_a_network_are_its_differences() -> None:
         assert found[k] == pytest.approx((ends[0] - ends[1]) / 2e-5, rel=2e-5, abs=1e-6)
 
 
-def test_adam_s_first_step_is_the_rate_whatever_the_slope() -> None:
-    """Kingma 2015, section 2.1: the size of a step does not depend on that of the slope."""
+def test_the_first_step_of_adam_does_not_depend_on_the_gradient() -> None:
+    """Kingma 2015, section 2.1: the size of a step does not depend on that of the gradient."""
     weights = np.zeros(3, np.float32)
     Adam(weights).step(np.array([5.0, -1e-3, 2.0], np.float32), 0.01)
     assert weights == pytest.approx([-0.01, 0.01, -0.01], rel=1e-4)
 
 
-def test_a_network_that_is_its_own_image_answers_images_with_images() -> None:
+def test_a_symmetric_network_is_equivariant() -> None:
     random = np.random.default_rng(1)
     seen = Mirror(np.array([1, 0, 2, 3]), np.array([1, 1, -1, 1], np.float32))
     out = Mirror(np.array([0, 2, 1]), np.array([-1, 1, 1], np.float32))
@@ -143,9 +143,10 @@ def test_a_network_that_is_its_own_image_answers_images_with_images() -> None:
 
 
 @pytest.mark.parametrize(("name", "turned"), [("mini_cheetah", 4), ("starleth", 4), ("hyq", 0)])
-def test_motors_have_images(name: str, turned: int) -> None:
-    """Left legs those of the right ones, twice is nothing; abduction turned round unless the axes
-    of the file are images already.
+def test_motors_have_mirror_images(name: str, turned: int) -> None:
+    """Left and right legs are images of each other; mirroring twice changes nothing.
+
+    Abduction changes its sign unless the axes of the file are mirrored already.
     """
     robot = load(name)
     found = mirrored_motors(robot, robot.keyframes["stand"])
@@ -157,7 +158,7 @@ def test_motors_have_images(name: str, turned: int) -> None:
     assert sorted(signs) == [-1.0] * turned + [1.0] * (12 - turned)
 
 
-def test_a_robot_with_one_leg_more_on_the_left_has_no_image() -> None:
+def test_an_asymmetric_robot_has_no_mirror_image() -> None:
     robot = load("mini_cheetah")
     bodies = list(robot.bodies)
     k = robot.joint_index("FL_hip_joint")
@@ -165,8 +166,10 @@ def test_a_robot_with_one_leg_more_on_the_left_has_no_image() -> None:
     assert mirrored_motors(replace(robot, bodies=tuple(bodies)), robot.keyframes["stand"]) is None
 
 
-def test_what_is_seen_of_the_image_of_a_robot_is_the_image(worlds: tarsus.Environment) -> None:
-    """A random state and its image, left and right changed, through the task's eyes."""
+def test_the_observation_of_a_mirrored_state_is_the_mirrored_observation(
+    worlds: tarsus.Environment,
+) -> None:
+    """A random state and its mirror image, observed by the task."""
     assert worlds.mirror is not None
     random, (of_seen, of_acted) = np.random.default_rng(2), worlds.mirror
     eyes, stand = TaskObserver(worlds.work, {}), np.asarray(worlds.work.stand)[7:]
@@ -182,8 +185,8 @@ def test_what_is_seen_of_the_image_of_a_robot_is_the_image(worlds: tarsus.Enviro
     assert aims[1] - stand == pytest.approx(of_acted(aims[0] - stand), abs=1e-9)
 
 
-def test_eyes_see_what_the_environment_tells(worlds: tarsus.Environment) -> None:
-    """The compiled task, noise aside, and the same task for another simulator."""
+def test_the_observer_gives_the_observations_of_the_environment(worlds: tarsus.Environment) -> None:
+    """The compiled task, except for noise, and the same task for another simulator agree."""
     worlds.reset(4)
     eyes = TaskObserver(worlds.work, worlds.terrain.parameters())
     random = np.random.default_rng(4)
@@ -242,21 +245,22 @@ def test_the_same_seed_makes_the_same_bits_with_stops_and_on_threads(
     assert bits(other.policy) != expected
 
 
-def test_random_search_climbs_a_reward_that_is_linear(worlds: tarsus.Environment) -> None:
-    """Of a world whose reward is a known linear function of its weights: along it, and as far as
-    Mania 2018, Algorithm 1, says of all directions followed.
+def test_random_search_follows_the_gradient_of_a_linear_reward(worlds: tarsus.Environment) -> None:
+    """The reward is a known linear function of the weights.
+
+    The step is that of Mania 2018, Algorithm 1, for all directions.
     """
     learner = ARS(best=1.0, rate=0.1, symmetric=0).learner(worlds, 3)
     assert isinstance(learner, ARSLearner)
     slope = np.random.default_rng(1).normal(size=learner.network.count).astype(np.float32)
     tried: list[np.ndarray] = []
 
-    def paid(moved: np.ndarray) -> np.ndarray:
+    def returns(moved: np.ndarray) -> np.ndarray:
         tried.append(moved)
         learner.statistics.add(worlds.step(np.zeros(12)))
         return (moved @ slope).astype(float)
 
-    learner._returns = paid  # type: ignore[method-assign]
+    learner._returns = returns  # type: ignore[method-assign]
     learner.round()
     ahead = tried[0][:8] / learner.settings.reach
     rewards = tried[0] @ slope
@@ -265,7 +269,7 @@ def test_random_search_climbs_a_reward_that_is_linear(worlds: tarsus.Environment
     assert learner.weights @ slope > 0
 
 
-def test_a_policy_is_kept_and_read_again(tmp_path: Path, worlds: tarsus.Environment) -> None:
+def test_a_saved_policy_is_loaded_unchanged(tmp_path: Path, worlds: tarsus.Environment) -> None:
     learner = made(worlds)
     learner.round()
     policy = replace(learner.policy, about={"task": "velocity"})
@@ -280,7 +284,7 @@ def test_a_policy_is_kept_and_read_again(tmp_path: Path, worlds: tarsus.Environm
         Policy.load(tmp_path / "none.npz")
 
 
-def test_values_are_advantages_of_a_chain_by_hand(worlds: tarsus.Environment) -> None:
+def test_advantages_match_a_calculation_by_hand(worlds: tarsus.Environment) -> None:
     """Two periods of a world whose first episode ends between them, gamma 0.9, lambda 0.5."""
     learner = replace(SMALL, discount=0.9, trace=0.5).learner(worlds, 0)
     paid = np.array([[1.0, 1.0], [2.0, 2.0]], "f4")
@@ -291,10 +295,10 @@ def test_values_are_advantages_of_a_chain_by_hand(worlds: tarsus.Environment) ->
     assert learner._advantages(paid, cut, value) == pytest.approx(np.array(expected), abs=1e-6)
 
 
-def test_first_episodes_end_one_after_the_other_where_they_shall(
+def test_first_episodes_are_staggered_if_requested(
     worlds: tarsus.Environment,
 ) -> None:
-    """Of 16 worlds one in each sixteenth of an episode; together unless it is asked for."""
+    """The clocks of 16 worlds are evenly spaced over an episode, or equal by default."""
     whole = worlds.task.episode * worlds.task.rate
     for apart, clocks in ((0, np.zeros(16)), (1, np.floor(np.arange(16) * whole / 16))):
         made(worlds, replace(SMALL, apart=apart))
@@ -304,7 +308,7 @@ def test_first_episodes_end_one_after_the_other_where_they_shall(
 # ---------------------------------------------------------------- folders
 
 
-def test_a_folder_goes_on_and_holds_one_lesson(tmp_path: Path) -> None:
+def test_training_resumes_in_its_folder_and_rejects_another_specification(tmp_path: Path) -> None:
     lesson = TrainingSpec(seed=3, settings=SETTINGS)
     learn(lesson, tmp_path / "whole", StopCondition(rounds=3))
     learn(lesson, tmp_path / "cut", StopCondition(rounds=2))
@@ -321,14 +325,16 @@ def test_a_folder_goes_on_and_holds_one_lesson(tmp_path: Path) -> None:
         learn(lesson, tmp_path / "cut", StopCondition(rounds=3))
 
 
-def test_two_do_not_learn_in_one_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_two_processes_cannot_train_in_one_folder(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     with write_lock(tmp_path / LESSON):
         assert cli.main(["learn", "velocity", "--out", str(tmp_path), "--rounds", "1"]) == 2
     assert str(tmp_path) in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
 
 
-def test_a_lesson_that_is_refused_leaves_the_folder_to_another(tmp_path: Path) -> None:
+def test_a_rejected_specification_leaves_the_folder_free(tmp_path: Path) -> None:
     hopper = tmp_path / "hopper.xml"
     hopper.write_text(
         """<mujoco><worldbody><body name="b" pos="0 0 1"><freejoint/><geom size=".1" mass="1"/>
@@ -346,12 +352,12 @@ def test_a_lesson_that_is_refused_leaves_the_folder_to_another(tmp_path: Path) -
     assert learn(lesson, folder, StopCondition(rounds=2)).resumed == 1, "what is there stays"
 
 
-def test_more_parts_than_rows_are_refused(worlds: tarsus.Environment) -> None:
+def test_more_minibatches_than_samples_are_rejected(worlds: tarsus.Environment) -> None:
     with refused(InvalidValue, "parts"):
         made(worlds, replace(SMALL, parts=97))
 
 
-def test_pictures_that_fail_are_a_notice(
+def test_failing_figures_cause_a_notice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def diverged(*given: object, **named: object) -> None:
@@ -365,7 +371,7 @@ def test_pictures_that_fail_are_a_notice(
     assert Policy.load(tmp_path).about["task"] == "velocity"
 
 
-def test_a_missing_package_is_told_before_all_is_learned(
+def test_a_missing_package_is_reported_before_training(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(sys.modules, "onnx", None)
@@ -375,7 +381,7 @@ def test_a_missing_package_is_told_before_all_is_learned(
 
 
 @pytest.mark.slow
-def test_a_run_that_is_killed_goes_on_to_the_same_bits(tmp_path: Path) -> None:
+def test_a_killed_run_resumes_to_the_same_bits(tmp_path: Path) -> None:
     """With a real kill -9, again and again, at whatever it does then."""
     command = [sys.executable, "-m", "tarsus", "learn", "velocity", "--no-pictures", "--every", "0"]
     command += ["--seed", "3", "--rounds", "40", "--set", *SETTINGS, "--out"]
@@ -501,7 +507,7 @@ def test_a_log_is_of_the_step_that_was_chosen_and_of_a_law_of_ours(
     assert "--log" in capsys.readouterr().err
 
 
-def test_what_is_missed_counts_from_a_second_after_a_command_to_the_fall() -> None:
+def test_errors_count_from_one_second_after_a_command_to_the_fall() -> None:
     course = draw_trials(TrainingSpec().task_and_robot()[0], 12, 2, 6.0)
     measured = np.full((300, 2, 1), 9.0)
     for command in (0, 150):
@@ -512,14 +518,14 @@ def test_what_is_missed_counts_from_a_second_after_a_command_to_the_fall() -> No
     assert np.isnan(course.mean_errors(measured, np.array([10, 10]))).all()
 
 
-def test_a_law_that_a_policy_cannot_be_tried_at_says_why(worlds: tarsus.Environment) -> None:
+def test_a_failing_trial_reports_its_reason(worlds: tarsus.Environment) -> None:
     policy = still(TrainingSpec().metadata(worlds))
     course = draw_trials(TrainingSpec().task_and_robot()[0], 12, 2, 0.1)
     assert "must be a whole number" in run_trials(policy, course, "moreau", 0.003, "plane").failure
     assert "task" in run_trials(replace(policy, about={}), course, "moreau", 0.004, "plane").failure
 
 
-def test_a_policy_keeps_its_tasks_parameters(
+def test_a_policy_stores_the_parameters_of_its_task(
     worlds: tarsus.Environment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever is today's default; one that the task has no longer is refused by name."""
@@ -578,7 +584,7 @@ def test_a_policy_is_played_at_other_parameters_of_its_task(
     assert tried[1][4] == Rough(amplitude=0.06)
 
 
-def test_a_reversed_range_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_reversed_range_is_rejected(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "out"
     assert cli.main(["learn", "velocity", "--out", str(out), "--set", "speed=2,0.5"]) == 2
     told = " ".join(capsys.readouterr().err.split())
@@ -586,7 +592,7 @@ def test_a_reversed_range_is_refused(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert not out.exists()
 
 
-def test_a_setting_of_task_and_method_says_whose_it_is(
+def test_a_setting_of_task_and_method_must_name_its_owner(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = ["learn", "velocity", "--out", str(tmp_path / "out"), "--set"]
@@ -601,7 +607,7 @@ def test_a_setting_of_task_and_method_says_whose_it_is(
     )
 
 
-def test_commands_refuse_what_makes_no_sense(
+def test_commands_reject_invalid_options(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = str(tmp_path / "out")
