@@ -1,10 +1,11 @@
 """Hand thousands of damaged logs and policies to everything that reads them.
 
-    python tools/fuzz_data.py [--kind logs|policies|tables] [--count 1000] [--seed 0]
+    python tools/fuzz_data.py [--kind logs|policies|contracts|tables] [--count 1000] [--seed 0]
 
 Attributes, variables, JSON inside attributes, types, shapes and bytes are changed. A log is run
 again, judged, drawn, exported (CSV, MCAP), reported and read for an identification; a policy is
-loaded with its task, and every twentieth is played in two worlds. Good are success and a sentence
+loaded with its task, and every twentieth is played in two worlds; a contract (ONNX metadata,
+policy.toml, deploy.yaml) is bound to a robot and acts once. Good are success and a sentence
 (TarsusError, OSError). Faults are another exception, ten seconds of processor time, and a mark left
 by a Python file that the data names. Files of faults are kept. The exit code is 1 if there are any.
 """
@@ -35,6 +36,7 @@ os.environ |= {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 sys.path.insert(0, str(Path(__file__).parent))
 
 import numpy as np
+import onnx
 import xarray as xr
 from fuzz_mutants import VALUES, WORDS, a_byte, changed, cut
 
@@ -49,7 +51,14 @@ from tarsus.learning.play import draw_policy_trials, run_trials
 from tarsus.learning.play import with_settings as settled
 from tarsus.learning.policy import Policy
 from tarsus.learning.training_spec import spec_from_metadata
+from tarsus.morphology.feet import soles
 from tarsus.mujoco_runs.simulation import MujocoSimulation
+from tarsus.policies import policy_toml
+from tarsus.policies.binding import BoundPolicy
+from tarsus.policies.contract import Contract
+from tarsus.policies.control_loop import ControlLoop
+from tarsus.policies.learned import CONTRACT, save_onnx
+from tarsus.policies.loading import contract_of
 from tarsus.simulation.recording.log import read_log, save_log
 from tarsus.simulation.recording.log_robot import robot_of
 from tarsus.viewer.ground import ground_shapes, terrain_of
@@ -269,11 +278,32 @@ def readers_of_policies(folder: Path) -> dict[str, Callable[[Path], object]]:
     return {"play": play}
 
 
+def readers_of_contracts(folder: Path) -> dict[str, Callable[[Path], object]]:
+    robot = tarsus.load("mini_cheetah")
+
+    def act(path: Path) -> None:
+        policy = BoundPolicy.of(contract_of(folder / "policy.onnx", path), robot)
+        heights = np.zeros((1, len(soles(robot))))
+        ControlLoop(policy, 1).signals(
+            *(0.0, policy.start()[None], np.zeros((1, robot.nu)), np.zeros((1, 3))),
+            *(lambda points: np.zeros(points.shape[:-1]), heights),
+        )
+
+    def read(path: Path) -> None:
+        if path.suffix != ".onnx":
+            act(path)
+            return
+        BoundPolicy.of(contract_of(path), robot)
+
+    return {"bind": read}
+
+
 def sound(folder: Path) -> dict[str, list[tuple[str, bytes]]]:
     """Sound files to begin with, by kind: ending and bytes."""
     ball = folder / "ball.xml"
     ball.write_text(BALL)
-    found: dict[str, list[tuple[str, bytes]]] = {"logs": [], "policies": [], "tables": []}
+    kinds = ("logs", "policies", "contracts", "tables")
+    found: dict[str, list[tuple[str, bytes]]] = {kind: [] for kind in kinds}
     runs: list[Any] = [
         tarsus.Simulation(str(ball), terrain=tarsus.Slope(angle=0.1)),
         tarsus.Simulation(str(ball), worlds=2, pushes=["ball"], mass_scale={"ball": [1.0, 1.5]}),
@@ -301,7 +331,57 @@ def sound(folder: Path) -> dict[str, list[tuple[str, bytes]]]:
         folder / "policy.npz"
     )
     found["policies"].append(("npz", (folder / "policy.npz").read_bytes()))
+    save_onnx(Policy.load(folder / "policy.npz"), folder / "policy.onnx")
+    contract = contract_of(folder / "policy.onnx")
+    found["contracts"] = [
+        ("onnx", (folder / "policy.onnx").read_bytes()),
+        ("toml", policy_toml.written(contract, folder).encode()),
+        ("yaml", deploy_yaml(contract).encode()),
+    ]
     return found
+
+
+def deploy_yaml(contract: Contract) -> str:
+    """A file as unitree_rl_lab writes it, for the joints of a contract."""
+    count = len(contract.joints or ())
+    one = f"[{', '.join(['0.25'] * count)}]"
+    terms = "".join(
+        f"  {name}:\n    params: {{}}\n    clip: null\n    scale: {scale}\n    history_length: 5\n"
+        for name, scale in (("base_ang_vel", [0.2] * 3), ("joint_pos_rel", [1.0] * count))
+    )
+    return (
+        f"joint_ids_map: {list(range(count))}\nstep_dt: 0.02\nstiffness: {one}\ndamping: {one}\n"
+        f"default_joint_pos: {one}\ncommands:\n  base_velocity:\n    ranges:\n"
+        "      lin_vel_x: [-0.5, 1.0]\nactions:\n  JointPositionAction:\n    clip: null\n"
+        f"    scale: {one}\n    offset: {one}\nobservations:\n{terms}"
+    )
+
+
+def contract_mutant(ending: str, data: bytes, chance: random.Random) -> bytes:
+    """A contract with one change: of its bytes, of a value, or of a line."""
+    if ending == "onnx" and chance.random() < 0.7:
+        model = onnx.load_from_string(data)
+        entry = next(p for p in model.metadata_props if p.key == CONTRACT)
+        entry.value = contract_mutant("toml", entry.value.encode(), chance).decode(errors="replace")
+        return model.SerializeToString()
+    if ending == "onnx" or chance.random() < 0.2:
+        return chance.choice((a_byte, cut))(data, chance)
+    lines = data.decode().split("\n")
+    at = chance.randrange(len(lines))
+    key, sign, value = lines[at].partition("=" if ending == "toml" else ":")
+    odd = json.dumps(chance.choice(ODD))
+    change = chance.randrange(4)
+    if change == 0:
+        lines[at] = f"{key}{sign} {odd}"
+    elif change == 1:
+        items = value.split(",")
+        items[chance.randrange(len(items))] = f" {odd}"
+        lines[at] = f"{key}{sign}{','.join(items)}"
+    elif change == 2:
+        lines[at] = lines[chance.randrange(len(lines))]
+    else:
+        del lines[at]
+    return "\n".join(lines).encode()
 
 
 def table_mutant(ending: str, data: bytes, chance: random.Random, folder: Path) -> bytes:
@@ -326,6 +406,8 @@ def mutated(kind: str, chance: random.Random, folder: Path, base: Any, evil: Pat
         data = log_mutant(data, chance, evil)
     elif kind == "policies":
         data = policy_mutant(data, chance, evil)
+    elif kind == "contracts":
+        data = contract_mutant(ending, data, chance)
     else:
         data = table_mutant(ending, data, chance, folder)
     name = "mutant.csv.json" if ending == "json" else f"mutant.{ending}"
@@ -338,10 +420,18 @@ def mutated(kind: str, chance: random.Random, folder: Path, base: Any, evil: Pat
     return path
 
 
+MAKERS = {
+    "logs": readers_of_logs,
+    "policies": readers_of_policies,
+    "contracts": readers_of_contracts,
+    "tables": readers_of_tables,
+}
+
+
 def main() -> int:
     """The command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
-    parser.add_argument("--kind", choices=("logs", "policies", "tables"), default="logs")
+    parser.add_argument("--kind", choices=tuple(MAKERS), default="logs")
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--kept", type=Path, default=Path("fuzz_faults"))
@@ -357,12 +447,7 @@ def main() -> int:
         evil, mark = folder / "evil.py", folder / "mark"
         evil.write_text(f"from pathlib import Path\nPath({str(mark)!r}).write_text('run')\n")
         base, chance = sound(folder), random.Random(given.seed)
-        makers = {
-            "logs": readers_of_logs,
-            "policies": readers_of_policies,
-            "tables": readers_of_tables,
-        }
-        readers = makers[given.kind](folder)
+        readers = MAKERS[given.kind](folder)
         for number in range(given.count):
             try:
                 path = mutated(given.kind, chance, folder, base, evil)

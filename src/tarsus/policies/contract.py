@@ -262,6 +262,8 @@ def numbers(value: Any) -> tuple[float, ...]:
 def as_numbers(name: str, value: Any) -> Numbers:
     """Return data as one finite number or several; InvalidFile, naming it, for anything else."""
     items = value if isinstance(value, list | tuple) else [value]
+    if not items:
+        raise InvalidFile(f"{name} must not be an empty list.", name)
     found = []
     for item in items:
         if isinstance(item, bool) or not isinstance(item, int | float) or not math.isfinite(item):

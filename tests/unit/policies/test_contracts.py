@@ -16,7 +16,9 @@ from tarsus import load
 from tarsus.errors import InvalidFile, InvalidValue, UnknownName, UnmetCondition
 from tarsus.policies import policy_toml
 from tarsus.policies.binding import BoundPolicy
-from tarsus.policies.contract import Contract, Term
+from tarsus.policies.contract import Contract, Term, as_numbers
+from tarsus.policies.importers.base import range_of
+from tarsus.policies.importers.isaaclab import IsaacLab
 from tarsus.policies.loading import contract_of, yaml_table
 
 JOINTS = 12
@@ -214,6 +216,17 @@ def test_broken_yaml_is_refused(tmp_path: Path, text: str) -> None:
     linear(tmp_path / "policy.onnx", 39)
     with pytest.raises(InvalidFile):
         contract_of(tmp_path / "policy.onnx")
+
+
+def test_values_of_the_wrong_kind_are_refused() -> None:
+    """An empty list, a range of lists, and parameters of a term that are no table."""
+    with refused(InvalidFile, "kp"):
+        as_numbers("kp", [])
+    with refused(InvalidFile, "clip"):
+        range_of("clip", [[1.0], 2.0])
+    table = {"joint_ids_map": [0], "observations": {"joint_vel": {"params": 3}}}
+    with refused(InvalidFile, "params of joint_vel"):
+        IsaacLab().fill(Contract("policy.onnx"), table, "deploy.yaml")
 
 
 def test_yaml_runs_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

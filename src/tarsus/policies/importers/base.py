@@ -119,5 +119,6 @@ def range_of(name: str, value: Any) -> tuple[float, float] | None:
     if not isinstance(value, Sequence) or len(value) != 2:
         raise InvalidFile(f"{name} must be two numbers, the least and the greatest.", name)
     low, high = (as_numbers(name, item) for item in value)
-    assert isinstance(low, float) and isinstance(high, float)
+    if not isinstance(low, float) or not isinstance(high, float):
+        raise InvalidFile(f"{name} must be two numbers, not lists.", name)
     return low, high

@@ -76,7 +76,7 @@ def _action(actions: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _term(name: str, given: Mapping[str, Any]) -> Any:
-    params = given.get("params") or {}
+    params = as_table(f"params of {name}", given.get("params") or {})
     options = {key: params[key] for key in ("period",) if key in params}
     history = given.get("history_length") or 1
     if isinstance(history, bool) or not isinstance(history, int):
