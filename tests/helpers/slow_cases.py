@@ -265,6 +265,8 @@ SLOW_CASES = (
     "test_laws.py::test_the_memory_is_as_large_as_it_says[moreau]",
     "test_laws.py::test_the_memory_is_as_large_as_it_says[soft_convex]",
     "test_lcp_impulse.py::test_friction_by_the_default_tolerance_does_not_creep",
+    "test_learned.py::test_states_of_the_network_stand_for_history_and_filter[settings1]",
+    "test_learned.py::test_tasks_without_terms_are_refused[jump]",
     "test_learning.py::test_a_policy_is_played_at_other_parameters_of_its_task",
     "test_learning.py::test_a_policy_sees_commands_and_pushes_at_once_and_is_judged_b"
     "efore_the_next[moreau]",

@@ -19,10 +19,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pandas as pd
 import pytest
 import xarray as xr
 from helpers.refused import refused
+from onnx import helper
 
 import tarsus
 from tarsus import cli, registry
@@ -197,7 +199,7 @@ def lessons(folder: Path, file: Path) -> list[list[str]]:
 
 
 def contracts(folder: Path, file: Path) -> list[list[str]]:
-    """Contracts of policies that name the file as network and motion, and in tags of YAML."""
+    """Contracts that name the file as network, motion or robot, and policies trained with it."""
     whole = "rate = 50\njoints = [0]\nscale = 1\nkp = 1\nkd = 1\npositions = 0\n"
     whole += 'terms = ["motion_joint_pos"]\n'
     network = folder / "policy.toml"
@@ -206,10 +208,22 @@ def contracts(folder: Path, file: Path) -> list[list[str]]:
         "joint_ids_map: [0]\nstep_dt: 0.02\nextra: !!python/name:evil.Evil\n"
         "observations: {evil: {scale: !!python/object/apply:evil.Evil [1] }}\n"
     )
+    inside = folder / "inside.onnx"
+    contract = f'network = "{file.name}"\nrobot = "{file}"\n{whole}'
+    ends = [helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [1, 1]) for name in "xy"]
+    graph = helper.make_graph([helper.make_node("Neg", ["x"], ["y"])], "g", ends[:1], ends[1:])
+    model = helper.make_model(graph)
+    helper.set_model_props(model, {"tarsus_contract": contract})
+    onnx.save(model, str(inside))
+    learned = [["policy", "run", arguments[1]] for arguments in plays(folder, file)]
     return [
-        ["policy", action, str(network), "--robot", "mini_cheetah", *config]
-        for action in ("run", "check", "doctor")
-        for config in ([], ["--config", str(folder / "deploy.yaml")])
+        *learned,
+        ["policy", "run", str(inside)],
+        *(
+            ["policy", action, str(network), "--robot", "mini_cheetah", *config]
+            for action in ("run", "check", "doctor")
+            for config in ([], ["--config", str(folder / "deploy.yaml")])
+        ),
     ]
 
 
@@ -241,7 +255,7 @@ DECODERS = {  # modules that decode data from files: a new one needs a reader ab
     "sweeps/query",
     *("learning/folder", "validation/real/cube_tosses/data", "tarsus_bench/history"),
     *("commands/validate", "simulation/pickling"),
-    *("policies/loading", "policies/importers/base"),
+    *("policies/loading", "policies/importers/base", "policies/importers/tarsus"),
     "installation",  # how this package was installed, as the installer wrote it
 }
 CALLERS = {"comparison/imported", "comparison/rerun", "identification/recording"}  # of `read_table`
