@@ -14,8 +14,8 @@ from collections import Counter
 
 from tarsus.errors import TarsusError
 from tarsus.policies.binding import BoundPolicy
-from tarsus.policies.doctor import diagnosis, joint_names
-from tarsus.policies.loading import contract_of
+from tarsus.policies.doctor import diagnose, joint_names
+from tarsus.policies.loading import load_contract
 from tarsus.policies.mistakes import changes
 from tarsus.simulation import resolve
 
@@ -31,9 +31,9 @@ def main() -> None:
     parser.add_argument("--set", nargs="*", default=[])
     options = parser.parse_args()
     robot = resolve.robot(options.robot)
-    bound = BoundPolicy.of(contract_of(options.policy, None, options.set), robot)
+    bound = BoundPolicy.of(load_contract(options.policy, None, options.set), robot)
     # the right contract
-    accused = diagnosis(bound.contract, robot, dt=options.dt).suggestions
+    accused = diagnose(bound.contract, robot, dt=options.dt).suggestions
     listed = ", ".join(trial.change for trial in accused) or "none"
     print(f"right contract: suggestions {listed}", flush=True)
     # broken ones
@@ -42,7 +42,7 @@ def main() -> None:
         if mistake == HARMLESS:
             continue
         try:
-            result = diagnosis(broken, robot, dt=options.dt)
+            result = diagnose(broken, robot, dt=options.dt)
         except TarsusError as error:
             print(f"- | {mistake} | {change} | cannot run: {error}", flush=True)
             continue

@@ -58,7 +58,7 @@ from tarsus.policies.binding import BoundPolicy
 from tarsus.policies.contract import Contract
 from tarsus.policies.control_loop import ControlLoop
 from tarsus.policies.learned import CONTRACT, save_onnx
-from tarsus.policies.loading import contract_of
+from tarsus.policies.loading import load_contract
 from tarsus.simulation.recording.log import read_log, save_log
 from tarsus.simulation.recording.log_robot import robot_of
 from tarsus.viewer.ground import ground_shapes, terrain_of
@@ -282,9 +282,9 @@ def readers_of_contracts(folder: Path) -> dict[str, Callable[[Path], object]]:
     robot = tarsus.load("mini_cheetah")
 
     def act(path: Path) -> None:
-        policy = BoundPolicy.of(contract_of(folder / "policy.onnx", path), robot)
+        policy = BoundPolicy.of(load_contract(folder / "policy.onnx", path), robot)
         heights = np.zeros((1, len(soles(robot))))
-        ControlLoop(policy, 1).signals(
+        ControlLoop(policy, 1).step(
             *(0.0, policy.start()[None], np.zeros((1, robot.nu)), np.zeros((1, 3))),
             *(lambda points: np.zeros(points.shape[:-1]), heights),
         )
@@ -293,7 +293,7 @@ def readers_of_contracts(folder: Path) -> dict[str, Callable[[Path], object]]:
         if path.suffix != ".onnx":
             act(path)
             return
-        BoundPolicy.of(contract_of(path), robot)
+        BoundPolicy.of(load_contract(path), robot)
 
     return {"bind": read}
 
@@ -332,10 +332,10 @@ def sound(folder: Path) -> dict[str, list[tuple[str, bytes]]]:
     )
     found["policies"].append(("npz", (folder / "policy.npz").read_bytes()))
     save_onnx(Policy.load(folder / "policy.npz"), folder / "policy.onnx")
-    contract = contract_of(folder / "policy.onnx")
+    contract = load_contract(folder / "policy.onnx")
     found["contracts"] = [
         ("onnx", (folder / "policy.onnx").read_bytes()),
-        ("toml", policy_toml.written(contract, folder).encode()),
+        ("toml", policy_toml.to_toml(contract, folder).encode()),
         ("yaml", deploy_yaml(contract).encode()),
     ]
     return found

@@ -19,7 +19,7 @@ import tarsus
 from tarsus import cli
 from tarsus.identification.spec import parse_spec as identification_of
 from tarsus.policies.contract import Contract
-from tarsus.policies.policy_toml import overlaid
+from tarsus.policies.policy_toml import overlay
 from tarsus.sweeps.spec import from_tables as sweep_of
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -105,7 +105,7 @@ def test_a_specification_is_read(text: str, tmp_path: Path) -> None:
     for file in re.findall(r'own = "(.*?)"', text):
         (tmp_path / file).write_text("def twice(now): return 2.0\n")
     if "network" in tables:
-        found: Any = overlaid(Contract(""), tables, "page", tmp_path)
+        found: Any = overlay(Contract(""), tables, "page", tmp_path)
         assert not [q.name for q in found.missing() if q.name not in ("kp", "kd")]
         return
     found = (identification_of if "free" in tables else sweep_of)(tables, tmp_path)

@@ -135,10 +135,10 @@ class PolicyCommand(Command):
     there."""
 
     def execute(self) -> int:
-        from tarsus.policies.loading import contract_of
+        from tarsus.policies.loading import load_contract
 
         settings = all_settings(self.set)
-        contract = contract_of(self.policy, self.config, settings)
+        contract = load_contract(self.policy, self.config, settings)
         if self.action == "inspect":
             return self._inspect(contract)
         for flag, value in (("--duration", self.duration), ("--dt", self.dt)):
@@ -151,24 +151,24 @@ class PolicyCommand(Command):
 
     def _inspect(self, contract: Contract) -> int:
         from tarsus.policies import policy_toml
-        from tarsus.policies.binding import completed
-        from tarsus.policies.inspection import described, rows
+        from tarsus.policies.binding import fill_gains
+        from tarsus.policies.inspection import contract_data, contract_rows
         from tarsus.simulation import resolve
 
         if self.robot or contract.robot:
-            contract = completed(contract, resolve.robot(self._robot_of(contract)))
+            contract = fill_gains(contract, resolve.robot(self._robot_of(contract)))
         if self.write is not None:
             from tarsus.files import write_text
 
-            write_text({self.write: policy_toml.written(contract, self.write.resolve().parent)})
+            write_text({self.write: policy_toml.to_toml(contract, self.write.resolve().parent)})
         if self.json:
-            print_json(described(contract))
+            print_json(contract_data(contract))
             return 0
         from rich.markup import escape
 
         from tarsus.viewer.tables import TextTable
 
-        table = [[escape(cell) for cell in row] for row in rows(contract)]
+        table = [[escape(cell) for cell in row] for row in contract_rows(contract)]
         head = ["name", "value", "source"]
         TextTable(head, table, head).print()
         for question in contract.missing():
@@ -197,8 +197,8 @@ class PolicyCommand(Command):
     def _run(self, contract: Contract) -> int:
         from tarsus.mujoco_runs.simulation import MujocoSimulation
         from tarsus.policies.controller import PolicyController
-        from tarsus.policies.inspection import outcome
-        from tarsus.policies.worlds import Conditions, placed, standing_heights
+        from tarsus.policies.inspection import summarize_run
+        from tarsus.policies.worlds import Conditions, place_base, standing_heights
         from tarsus.simulation.recording.divergence import Diverged
         from tarsus.simulation.recording.log import save_log
         from tarsus.simulation.simulation import Simulation
@@ -207,14 +207,20 @@ class PolicyCommand(Command):
         bound = controller.bound
         simulation: Any
         if self.engine == PEER:
-            simulation = MujocoSimulation(bound.driven, None, self.terrain, controller, self.dt)
+            simulation = MujocoSimulation(
+                bound.robot_with_armature, None, self.terrain, controller, self.dt
+            )
         else:
             simulation = Simulation(
-                bound.driven, self.law, terrain=self.terrain, controller=controller, dt=self.dt
+                bound.robot_with_armature,
+                self.law,
+                terrain=self.terrain,
+                controller=controller,
+                dt=self.dt,
             )
         initial = Conditions.alike(bound, 1).q
         heights = standing_heights(simulation.robot, simulation.terrain, initial)
-        simulation.set(q=placed(initial, heights, bound)[0])
+        simulation.set(q=place_base(initial, heights, bound)[0])
         with self.progress() as progress:
             try:
                 log = simulation.run(self.duration, progress.towards(self.duration))
@@ -222,7 +228,7 @@ class PolicyCommand(Command):
                 if error.log is None:
                     raise
                 log = error.log
-        result = outcome(bound, log, np.asarray(self.ask, float))
+        result = summarize_run(bound, log, np.asarray(self.ask, float))
         if self.out is not None:
             self.out.mkdir(parents=True, exist_ok=True)
             file = self.out / f"{bound.robot.name}_policy.nc"
@@ -296,12 +302,12 @@ class PolicyCommand(Command):
         print("\n" + "\n".join(verdicts(check)))
 
     def _doctor(self, contract: Contract) -> int:
-        from tarsus.policies.doctor import diagnosis
+        from tarsus.policies.doctor import diagnose
         from tarsus.policies.inspection import suggestion_table
 
         bound = self._bound(contract)
         with self.progress() as progress:
-            result = diagnosis(
+            result = diagnose(
                 bound.contract, bound.robot, dt=self.dt, law=self.law, report=progress.say
             )
         if self.json:

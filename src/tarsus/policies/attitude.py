@@ -6,7 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
-UPRIGHT = 1e-12  # the least length of a heading, of a base that points straight up or down
+MIN_HEADING_LENGTH = (
+    1e-12  # the least length of a heading, of a base that points straight up or down
+)
 
 
 def rotations(quaternions: Array) -> Array:
@@ -22,11 +24,11 @@ def rotations(quaternions: Array) -> Array:
 
 def heading(rotation: Array) -> tuple[Array, Array]:
     """Return cosine and sine (n,) of the headings of rotations (n, 3, 3)."""
-    length = np.maximum(np.hypot(rotation[:, 0, 0], rotation[:, 1, 0]), UPRIGHT)
+    length = np.maximum(np.hypot(rotation[:, 0, 0], rotation[:, 1, 0]), MIN_HEADING_LENGTH)
     return rotation[:, 0, 0] / length, rotation[:, 1, 0] / length
 
 
-def in_heading(rotation: Array, vectors: Array) -> Array:
+def to_heading_axes(rotation: Array, vectors: Array) -> Array:
     """Return vectors (n, 3) of the world in axes that turn with the heading alone."""
     (c, s), (x, y, z) = heading(rotation), vectors.T
     return np.stack([c * x + s * y, c * y - s * x, z], axis=1)
@@ -38,6 +40,6 @@ def planar_velocity(rotation: Array, u: Array) -> Array:
     u : ndarray
         Velocities (n, nu) of robots with a free base.
     """
-    found = in_heading(rotation, u[:, :3])
-    found[:, 2] = np.einsum("wi,wi->w", rotation[:, 2], u[:, 3:6])
-    return found
+    velocity = to_heading_axes(rotation, u[:, :3])
+    velocity[:, 2] = np.einsum("wi,wi->w", rotation[:, 2], u[:, 3:6])
+    return velocity

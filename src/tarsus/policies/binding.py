@@ -27,7 +27,7 @@ from tarsus.policies.terms import TERMS, ObservedState
 
 Array = NDArray[np.float64]
 KEYFRAMES = ("stand", "home", "qpos0")  # where a robot starts: the first that it has
-USUAL_DT = 0.0025  # s, for which the servos of joints that no policy moves are made
+DEFAULT_DT = 0.0025  # s, for which the servos of joints that no policy moves are made
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,16 +71,16 @@ class BoundPolicy:
                 f"{robot.name!r} has a fixed base; policies are run on robots that move freely.",
                 robot.name,
             )
-        contract = completed(contract, robot)
+        contract = fill_gains(contract, robot)
         if missing := contract.missing():
-            asked = "; ".join(_asked(question) for question in missing)
+            asked = "; ".join(_describe(question) for question in missing)
             raise UnmetCondition(
                 f"the contract of this policy lacks {asked}. Give it with --set"
                 f" {missing[0].name}=..., or in a policy.toml (tarsus policy inspect --write).",
                 missing[0].name,
             )
         network = load_network(contract.network, contract.states, (contract.input, contract.output))
-        found = BoundPolicy(contract, robot, network, places(contract, robot))
+        found = BoundPolicy(contract, robot, network, actuator_indices(contract, robot))
         found.check_sizes()
         return found
 
@@ -104,7 +104,7 @@ class BoundPolicy:
         return np.broadcast_to(np.asarray(value, float), (self.count,)).copy()
 
     @cached_property
-    def motor_places(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def motor_indices(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Where the joints of all the robot's motors (motors,) stand in q and in u."""
         joints = [self.robot.joint_index(motor.joint) for motor in self.robot.actuators]
         starts = [(self.robot.q_slices[i].start, self.robot.u_slices[i].start) for i in joints]
@@ -112,14 +112,14 @@ class BoundPolicy:
         return q, u
 
     @property
-    def q_places(self) -> NDArray[np.int64]:
+    def q_indices(self) -> NDArray[np.int64]:
         """Where the policy's joints (joints,) stand in q."""
-        return self.motor_places[0][self.actuators]
+        return self.motor_indices[0][self.actuators]
 
     @property
-    def u_places(self) -> NDArray[np.int64]:
+    def u_indices(self) -> NDArray[np.int64]:
         """Where the policy's joints (joints,) stand in u."""
-        return self.motor_places[1][self.actuators]
+        return self.motor_indices[1][self.actuators]
 
     @cached_property
     def servos(self) -> tuple[Servo, ...]:
@@ -127,24 +127,24 @@ class BoundPolicy:
         kp, kd = self.each("kp"), self.each("kd")
         control = {a.joint: a.control for a in self.robot.file_actuators if a.kind == "position"}
         found = {}
-        for k, place in enumerate(self.actuators.tolist()):
-            joint = self.robot.actuators[place].joint
+        for k, index in enumerate(self.actuators.tolist()):
+            joint = self.robot.actuators[index].joint
             ends = control.get(joint, FREE) if self.contract.kind == "position" else FREE
             lower, upper = self._limits[:, k].tolist()
-            found[place] = Servo(joint, self.contract.kind, kp[k], kd[k], lower, upper, *ends)
+            found[index] = Servo(joint, self.contract.kind, kp[k], kd[k], lower, upper, *ends)
         others = [k for k in range(len(self.robot.actuators)) if k not in found]
         if others:
-            held = servo.gains(self.robot, self.start(), feet(self.robot), USUAL_DT, others)
-            for place in others:
-                motor = self.robot.actuators[place]
-                gains = held.kp[place], held.kd[place]
-                found[place] = Servo(motor.joint, "position", *gains, motor.lower, motor.upper)
-        return tuple(found[place] for place in range(len(self.robot.actuators)))
+            holding = servo.gains(self.robot, self.start(), feet(self.robot), DEFAULT_DT, others)
+            for index in others:
+                motor = self.robot.actuators[index]
+                gains = holding.kp[index], holding.kd[index]
+                found[index] = Servo(motor.joint, "position", *gains, motor.lower, motor.upper)
+        return tuple(found[index] for index in range(len(self.robot.actuators)))
 
     @cached_property
     def _limits(self) -> Array:
         """Least and greatest torque (2, joints), N m."""
-        motors = [self.robot.actuators[place] for place in self.actuators]
+        motors = [self.robot.actuators[index] for index in self.actuators]
         ends = np.array([[motor.lower, motor.upper] for motor in motors]).T
         if self.contract.torque_limit is not None:
             limit = self.each("torque_limit")
@@ -158,14 +158,14 @@ class BoundPolicy:
         return np.where(np.isfinite(limits), limits, self.each("kp"))
 
     @cached_property
-    def driven(self) -> Robot:
+    def robot_with_armature(self) -> Robot:
         """The robot with the armature that the policy was trained with."""
         robot = self.robot
         if self.contract.armature is None:
             return robot
         armature, bodies = self.each("armature"), list(robot.bodies)
-        for k, place in enumerate(self.actuators):
-            i = robot.joint_index(robot.actuators[place].joint)
+        for k, index in enumerate(self.actuators):
+            i = robot.joint_index(robot.actuators[index].joint)
             joint = replace(bodies[i].joint, armature=float(armature[k]))
             bodies[i] = replace(bodies[i], joint=joint)
         return replace(robot, bodies=tuple(bodies))
@@ -176,9 +176,9 @@ class BoundPolicy:
         The base is upright; its height is the contract's, or that of the robot's file.
         """
         frames = self.robot.keyframes
-        begin = next((frames[name] for name in KEYFRAMES if name in frames), self.robot.neutral())
-        q = np.array(begin, float)
-        q[self.q_places] = self.each("positions")
+        posture = next((frames[name] for name in KEYFRAMES if name in frames), self.robot.neutral())
+        q = np.array(posture, float)
+        q[self.q_indices] = self.each("positions")
         if self.contract.height is not None:
             q[2] = self.contract.height
         return q
@@ -187,14 +187,14 @@ class BoundPolicy:
         """Return targets or torques (worlds, motors) for filtered actions (worlds, joints)."""
         if self.contract.clip is not None:
             action = np.clip(action, *self.contract.clip)
-        moved = self.each("scale", 1.0) * action
+        targets = self.each("scale", 1.0) * action
         if self.contract.kind == "position":
-            moved = moved + self.each("offset")
+            targets = targets + self.each("offset")
         start = self.start()
-        whole = np.empty((len(action), len(self.robot.actuators)))
-        whole[:] = start[self.motor_places[0]]
-        whole[:, self.actuators] = moved
-        return whole
+        signals = np.empty((len(action), len(self.robot.actuators)))
+        signals[:] = start[self.motor_indices[0]]
+        signals[:, self.actuators] = targets
+        return signals
 
     def sizes(self) -> list[tuple[Term, int]]:
         """Return how many numbers each term has, without history, in the network's order."""
@@ -262,17 +262,17 @@ class BoundPolicy:
             )
             raise InvalidFile(
                 f"the network takes {wanted} observations, but the terms have {total}"
-                f" ({listed}).{_suspect(sizes, total - wanted)}",
+                f" ({listed}).{_suggest_fix(sizes, total - wanted)}",
                 "terms",
             )
 
 
-def completed(contract: Contract, robot: Robot) -> Contract:
+def fill_gains(contract: Contract, robot: Robot) -> Contract:
     """Return the contract with the gains that the robot's file has, where it gives none."""
     if contract.kind != "position" or contract.joints is None or contract.kp is not None:
         return contract
     by_joint = {a.joint: a for a in robot.file_actuators if a.kind == "position"}
-    names = [robot.actuators[k].joint for k in places(contract, robot)]
+    names = [robot.actuators[k].joint for k in actuator_indices(contract, robot)]
     if not all(name in by_joint for name in names):
         return contract
     found = {"kp": tuple(by_joint[name].kp for name in names)}
@@ -281,7 +281,7 @@ def completed(contract: Contract, robot: Robot) -> Contract:
     return contract.with_values("servos of the robot's file", **found)
 
 
-def places(contract: Contract, robot: Robot) -> NDArray[np.int64]:
+def actuator_indices(contract: Contract, robot: Robot) -> NDArray[np.int64]:
     """Return the robot's actuator of each of the policy's joints.
 
     Raises
@@ -290,7 +290,7 @@ def places(contract: Contract, robot: Robot) -> NDArray[np.int64]:
         With near names, if the robot has no such joint with a motor.
     """
     joints = [motor.joint for motor in robot.actuators]
-    short = {_short(name): k for k, name in enumerate(joints)}
+    short = {_short_name(name): k for k, name in enumerate(joints)}
     found = []
     for joint in contract.joints or ():
         if isinstance(joint, int):
@@ -302,33 +302,33 @@ def places(contract: Contract, robot: Robot) -> NDArray[np.int64]:
             found.append(joint)
         elif joint in joints:
             found.append(joints.index(joint))
-        elif _short(joint) in short:
-            found.append(short[_short(joint)])
+        elif _short_name(joint) in short:
+            found.append(short[_short_name(joint)])
         else:
             raise unknown_name(f"joint of {robot.name!r} with a motor", joint, joints)
     return np.array(found, dtype=np.int64)
 
 
-def _short(name: str) -> str:
+def _short_name(name: str) -> str:
     """Strip the prefix and the suffix that files add to a joint's name."""
     return name.rpartition("/")[2].removesuffix("_joint").lower()
 
 
-def _asked(question: Any) -> str:
+def _describe(question: Any) -> str:
     likely = f", likely {' or '.join(question.choices[:2])}" if question.choices else ""
     return f"{question.name} ({question.meaning}{likely})"
 
 
-def _suspect(sizes: list[tuple[Term, int]], over: int) -> str:
+def _suggest_fix(sizes: list[tuple[Term, int]], excess: int) -> str:
     """Which one term explains a difference in size, if one does."""
     for term, size in sizes:
-        if over > 0 and size * term.history == over:
+        if excess > 0 and size * term.history == excess:
             return f" Without {term.key} they would fit."
     for term, size in sizes:
-        samples, rest = divmod(over, size) if size else (0, 1)
+        samples, rest = divmod(excess, size) if size else (0, 1)
         if not rest and term.history - samples >= 1:
             return f" They would fit with a history of {term.history - samples} of {term.key}."
     each = sum(size for _, size in sizes)
-    if each and not (total := sum(s * t.history for t, s in sizes) - over) % each:
+    if each and not (total := sum(s * t.history for t, s in sizes) - excess) % each:
         return f" They would fit with a history of {total // each} of every term."
     return ""

@@ -16,17 +16,17 @@ from tarsus.errors import TarsusError
 from tarsus.policies import events
 from tarsus.policies.binding import BoundPolicy
 from tarsus.policies.events import EventMeasures, FirstEvents
-from tarsus.policies.margins import FACTORS, Margin, margin
+from tarsus.policies.margins import FACTORS, Margin, find_margin
 from tarsus.policies.separation import (
     Separation,
-    extremes,
+    best_and_worst,
+    combine_results,
     run_variant,
-    separation,
     variants,
 )
 from tarsus.policies.survival import EngineResult, engines_by_name
 from tarsus.policies.trials import TrialPlan, draw, run
-from tarsus.policies.worlds import PolicyEngine, elevation
+from tarsus.policies.worlds import PolicyEngine, height_function
 from tarsus.processes import Job, run_jobs, usable_cores
 from tarsus.simulation import resolve
 
@@ -80,7 +80,7 @@ class PolicyCheck:
             "law": self.law,
             "survival": [row.plain() for row in self.rows],
             "falls": {name: list(times) for name, times in self.falls.items()},
-            "margins": [edge.plain() for edge in self.margins],
+            "margins": [margin.plain() for margin in self.margins],
             "first_events": [one.plain() for one in self.events],
             "separation": None if self.separation is None else self.separation.plain(),
         }
@@ -126,21 +126,21 @@ def check_policy(
     ]
     if not survival_only:
         jobs += [
-            Job(f"margin: {name}", partial(margin, policy, PolicyEngine(law), name, few))
+            Job(f"margin: {name}", partial(find_margin, policy, PolicyEngine(law), name, few))
             for name in FACTORS
         ]
     results = run_jobs(jobs, workers, report)
     runs, margins = results[: len(engines)], tuple(results[len(engines) :])
     rows = tuple(run.row for run in runs)
     falls = {run.row.engine: run.falls for run in runs if not run.row.failure}
-    first, pair, apart = _first_events(runs), extremes(rows), None
+    first, pair, apart = _first_events(runs), best_and_worst(rows), None
     # variants of the engine with the lowest survival
     if pair is not None and not survival_only:
         changed = variants(engines[pair[1].engine], few)
         jobs = [
             Job(change, partial(run_variant, policy, change, *rest)) for change, *rest in changed
         ]
-        apart = separation(pair, run_jobs(jobs, workers, report))
+        apart = combine_results(pair, run_jobs(jobs, workers, report))
     return PolicyCheck(policy, plan, law, rows, falls, margins, first, apart)
 
 
@@ -170,7 +170,7 @@ def run_engine(policy: BoundPolicy, name: str, engine: PolicyEngine, plan: Trial
     except TarsusError as error:
         return EngineRun(EngineResult(name, plan.dt, failure=str(error)))
     falls = tuple(np.sort(done.fell[np.isfinite(done.fell)]).tolist())
-    observed = events.observe(policy, done, elevation(resolve.terrain("plane")))
+    observed = events.observe(policy, done, height_function(resolve.terrain("plane")))
     return EngineRun(EngineResult.of(name, plan.dt, done), falls, observed)
 
 

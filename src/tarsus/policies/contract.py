@@ -15,12 +15,12 @@ from typing import Any
 from tarsus.errors import InvalidFile, InvalidValue, quoted, unknown_name
 
 Numbers = float | tuple[float, ...]  # one for all joints, or one for each in the policy's order
-KINDS = ("position", "torque", "velocity")
+ACTION_KINDS = ("position", "torque", "velocity")
 ORDERS = ("listed", "alphabetical")
 LAYOUTS = ("by term", "by sample")
-NEWEST = ("last", "first")
-FIRST = ("repeat", "zero")
-DEFAULT = "default"  # in place of the actions' offset: the default positions
+NEWEST_CHOICES = ("last", "first")
+FIRST_CHOICES = ("repeat", "zero")
+DEFAULT_OFFSET = "default"  # in place of the actions' offset: the default positions
 ASSUMED = "assumed"
 COMMANDS = ("lin_vel_x", "lin_vel_y", "ang_vel_z")
 
@@ -142,7 +142,7 @@ class Contract:
     joints: tuple[str | int, ...] | None = None
     kind: str = "position"
     scale: Numbers | None = None
-    offset: Numbers | str = DEFAULT
+    offset: Numbers | str = DEFAULT_OFFSET
     clip: tuple[float, float] | None = None
     filter: float | None = None
     delay: float = 0.0
@@ -181,9 +181,9 @@ class Contract:
             twice = next(j for j in self.joints if self.joints.count(j) > 1)
             raise InvalidValue(f"joints of a policy name {twice!r} twice.", "joints")
         for term in self.terms or ():
-            if not 1 <= term.history <= MOST_SAMPLES:
+            if not 1 <= term.history <= MAX_HISTORY:
                 raise InvalidValue(
-                    f"history of the term {term.key!r} must be from 1 to {MOST_SAMPLES}, not"
+                    f"history of the term {term.key!r} must be from 1 to {MAX_HISTORY}, not"
                     f" {term.history}.",
                     term.key,
                 )
@@ -215,27 +215,35 @@ class Contract:
 
 
 @dataclass(frozen=True)
-class _Needed(Question):
+class _ConditionalQuestion(Question):
     """A question that is asked unless one of several fields is set."""
 
-    only: tuple[str, ...] = KINDS
+    kinds: tuple[str, ...] = ACTION_KINDS
 
     def needed(self, contract: Contract) -> bool:
         """Whether the contract lacks it."""
-        return getattr(contract, self.name) is None and contract.kind in self.only
+        return getattr(contract, self.name) is None and contract.kind in self.kinds
 
 
 QUESTIONS = (
-    _Needed("rate", "control periods per second, Hz", ("50", "100", "30")),
-    _Needed("joints", "names of the joints in the policy's order"),
-    _Needed("scale", "factor from an action to the servo's target, rad", ("0.25", "0.5", "1.0")),
-    _Needed("positions", "default joint positions in the policy's order, rad"),
-    _Needed("terms", "the parts of the observation in their order"),
-    _Needed("kp", "stiffness of the servos, N m/rad", only=("position",)),
-    _Needed("kd", "damping of the servos, N m s/rad", only=("position", "velocity")),
+    _ConditionalQuestion("rate", "control periods per second, Hz", ("50", "100", "30")),
+    _ConditionalQuestion("joints", "names of the joints in the policy's order"),
+    _ConditionalQuestion(
+        "scale", "factor from an action to the servo's target, rad", ("0.25", "0.5", "1.0")
+    ),
+    _ConditionalQuestion("positions", "default joint positions in the policy's order, rad"),
+    _ConditionalQuestion("terms", "the parts of the observation in their order"),
+    _ConditionalQuestion("kp", "stiffness of the servos, N m/rad", kinds=("position",)),
+    _ConditionalQuestion("kd", "damping of the servos, N m s/rad", kinds=("position", "velocity")),
 )
-CHOICES = {"kind": KINDS, "order": ORDERS, "layout": LAYOUTS, "newest": NEWEST, "first": FIRST}
-MOST_SAMPLES = 1000
+CHOICES = {
+    "kind": ACTION_KINDS,
+    "order": ORDERS,
+    "layout": LAYOUTS,
+    "newest": NEWEST_CHOICES,
+    "first": FIRST_CHOICES,
+}
+MAX_HISTORY = 1000
 RANGES = {
     "rate": (0.1, 10_000.0),
     "scale": (-1e4, 1e4),
@@ -264,12 +272,12 @@ def as_numbers(name: str, value: Any) -> Numbers:
     items = value if isinstance(value, list | tuple) else [value]
     if not items:
         raise InvalidFile(f"{name} must not be an empty list.", name)
-    found = []
+    values = []
     for item in items:
         if isinstance(item, bool) or not isinstance(item, int | float) or not math.isfinite(item):
             raise InvalidFile(
                 f"{name} must be a finite number, or a list of them, not {quoted(str(item))}.",
                 name,
             )
-        found.append(float(item))
-    return tuple(found) if isinstance(value, list | tuple) else found[0]
+        values.append(float(item))
+    return tuple(values) if isinstance(value, list | tuple) else values[0]

@@ -38,10 +38,10 @@ class ControlLoop:
         self._action, self._previous, self._filtered = (
             np.zeros((worlds, policy.count)) for _ in range(3)
         )
-        self.resting = policy.signals(self._filtered)
+        self.default_signals = policy.signals(self._filtered)
         """Signals (worlds, motors) before the first action: the default positions."""
 
-    def signals(
+    def step(
         self,
         time: float,
         q: Array,
@@ -51,7 +51,7 @@ class ControlLoop:
         touching: Array,
         *,
         running: NDArray[np.bool_] | None = None,
-        disturbed: Callable[[Observation], Observation] | None = None,
+        disturb: Callable[[Observation], Observation] | None = None,
     ) -> Array:
         """Ask the network, and return targets or torques (worlds, motors).
 
@@ -69,7 +69,7 @@ class ControlLoop:
             Whether each foot touches the ground (worlds, feet), 0 or 1.
         running : ndarray or None
             Worlds (worlds,) whose actions must be finite; None: all.
-        disturbed : callable or None
+        disturb : callable or None
             Changes what the network sees.
 
         Raises
@@ -78,12 +78,12 @@ class ControlLoop:
             If the network returns a number that is not finite, or too few or too many.
         """
         policy, contract = self._policy, self._policy.contract
-        seen = self._observe(
+        observation = self._observe(
             ObservedState(
                 q,
                 u,
-                q[:, policy.q_places],
-                u[:, policy.u_places],
+                q[:, policy.q_indices],
+                u[:, policy.u_indices],
                 self._default,
                 self._action,
                 self._previous,
@@ -92,12 +92,12 @@ class ControlLoop:
                 policy.frame,
                 heights,
                 touching,
-                self._motion.at(time) if self._motion else {},
+                self._motion.sample(time) if self._motion else {},
             )
         )
-        if disturbed is not None:
-            seen = disturbed(seen)
-        raw, self._memory = policy.network(seen, self._memory)
+        if disturb is not None:
+            observation = disturb(observation)
+        raw, self._memory = policy.network(observation, self._memory)
         action = np.asarray(raw, float)
         if action.shape != self._action.shape:
             raise InvalidFile(
@@ -105,13 +105,13 @@ class ControlLoop:
                 f" {policy.count} joints.",
                 "joints",
             )
-        wrong = ~np.isfinite(action).all(axis=1)
+        invalid = ~np.isfinite(action).all(axis=1)
         if running is not None:
-            wrong &= running
-        if wrong.any():
-            where = f" in world {int(np.argmax(wrong))}" if len(action) > 1 else ""
+            invalid &= running
+        if invalid.any():
+            location = f" in world {int(np.argmax(invalid))}" if len(action) > 1 else ""
             raise InvalidFile(
-                f"the network returned a number that is not finite at t = {time:.3g} s{where}.",
+                f"the network returned a number that is not finite at t = {time:.3g} s{location}.",
                 contract.network,
             )
         self._previous, self._action = self._action, np.nan_to_num(action)
@@ -122,5 +122,5 @@ class ControlLoop:
         """Filter the last action by a first-order low-pass filter."""
         cutoff = self._policy.contract.filter
         assert cutoff is not None
-        share = 1 - np.exp(-2 * np.pi * cutoff * self.period)
-        return self._filtered + share * (self._action - self._filtered)
+        weight = 1 - np.exp(-2 * np.pi * cutoff * self.period)
+        return self._filtered + weight * (self._action - self._filtered)

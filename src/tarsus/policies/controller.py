@@ -19,14 +19,14 @@ from tarsus.policies.binding import BoundPolicy
 from tarsus.policies.contract import Contract
 from tarsus.policies.control_loop import ControlLoop
 from tarsus.policies.foot_contact import CONTACT_GAP, foot_gaps
-from tarsus.policies.loading import contract_of
+from tarsus.policies.loading import load_contract
 from tarsus.policies.servos import ServoArrays
-from tarsus.policies.worlds import elevation
+from tarsus.policies.worlds import height_function
 from tarsus.simulation import resolve
 from tarsus.terrain.base import Terrain
 
 Array = NDArray[np.float64]
-EARLY = 1e-9  # s: round-off in the time of a control period
+TIME_TOLERANCE = 1e-9  # s: round-off in the time of a control period
 
 
 class PolicyController:
@@ -41,7 +41,7 @@ class PolicyController:
     command : array_like
         Velocity asked for (3,): forward, to the left, m/s, and turning, rad/s; may be set later.
     config : str, Path or None
-        What the trainer or the user wrote (`tarsus.policies.loading.contract_of`).
+        What the trainer or the user wrote (`tarsus.policies.loading.load_contract`).
     settings : sequence of str
         Values of the contract, "NAME=VALUE" each.
     terrain : Terrain or str
@@ -66,14 +66,14 @@ class PolicyController:
     ) -> None:
         self.robot = resolve.robot(robot)
         if not isinstance(policy, Contract):
-            policy = contract_of(policy, config, settings)
+            policy = load_contract(policy, config, settings)
         self.bound = BoundPolicy.of(policy, self.robot)
         self.command = np.asarray(command, float)
         if self.command.shape != (3,) or not np.isfinite(self.command).all():
             raise InvalidValue("command must be three finite numbers.", "command")
-        self._at_q, self._at_u = self.bound.motor_places
+        self._q_indices, self._u_indices = self.bound.motor_indices
         self._servos = ServoArrays.of(self.bound.servos)
-        self._heights = elevation(resolve.terrain(terrain))
+        self._heights = height_function(resolve.terrain(terrain))
         self._observes_contacts = any(
             term.name == "foot_contacts" for term in self.bound.contract.ordered_terms
         )
@@ -87,7 +87,7 @@ class PolicyController:
     def reset(self) -> None:
         """Forget the past: the next call is the first of a run."""
         self._loop = ControlLoop(self.bound, 1)
-        self._signals = [(-np.inf, self._loop.resting[0])]
+        self._signals = [(-np.inf, self._loop.default_signals[0])]
         self._next, self._last = self.bound.contract.settle, -np.inf
 
     def __call__(self, time: float, q: ArrayLike, u: ArrayLike) -> Array:
@@ -102,21 +102,21 @@ class PolicyController:
             self.reset()
         self._last = time
         q, u = np.asarray(q, float), np.asarray(u, float)
-        while time >= self._next - EARLY:
-            self._ask(q, u)
+        while time >= self._next - TIME_TOLERANCE:
+            self._update_signals(q, u)
             self._next += self._loop.period
-        due = [signal for since, signal in self._signals if time >= since - EARLY]
+        due = [signal for since, signal in self._signals if time >= since - TIME_TOLERANCE]
         self._signals = self._signals[len(due) - 1 :]
-        return self._servos.torques(due[-1], q[self._at_q], u[self._at_u])
+        return self._servos.torques(due[-1], q[self._q_indices], u[self._u_indices])
 
-    def _ask(self, q: Array, u: Array) -> None:
+    def _update_signals(self, q: Array, u: Array) -> None:
         """Ask the network at the beginning of a control period."""
         contract = self.bound.contract
         touching = np.zeros((1, len(soles(self.robot))))
         if self._observes_contacts:
             gaps = foot_gaps(self.robot, q[None], self._heights)
             touching = (gaps <= CONTACT_GAP).astype(float)
-        signals = self._loop.signals(
+        signals = self._loop.step(
             self._next - contract.settle,
             q[None],
             u[None],

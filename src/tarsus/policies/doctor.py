@@ -84,7 +84,7 @@ class ContractDiagnosis:
     suggestions: tuple[ContractTrial, ...]
 
 
-def diagnosis(
+def diagnose(
     contract: Contract,
     robot: Robot,
     *,

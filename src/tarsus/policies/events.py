@@ -98,14 +98,14 @@ def observe(policy: BoundPolicy, done: Rollout, heights: Heights) -> EventMeasur
     fallen = np.flatnonzero(~done.survived)[:MAX_FALLS]
     standing = np.flatnonzero(done.survived)[:MAX_STANDING]
     return EventMeasures(
-        measures(policy, done, fallen, heights),
-        measures(policy, done, standing, heights),
+        measure_trials(policy, done, fallen, heights),
+        measure_trials(policy, done, standing, heights),
         done.fell[fallen],
         done.period,
     )
 
 
-def measures(
+def measure_trials(
     policy: BoundPolicy, done: Rollout, trials: NDArray[np.int64], heights: Heights
 ) -> Measures:
     """Return how bad each kind of event is at every control period, shape (periods, trials)."""
@@ -121,21 +121,21 @@ def measures(
         values["foot slip"] = foot_slip(robot, flat_q, flat_u, heights).max(axis=1).reshape(shape)
         touching = (gaps <= CONTACT_GAP).reshape(*shape, -1)
         values["early touchdown"] = 1 / np.maximum(swing_times(touching), 1)
-    at_q, at_u = policy.motor_places
+    q_indices, u_indices = policy.motor_indices
     servos = ServoArrays.of(policy.servos)
-    torque = servos.unlimited(done.signals[:, trials], q[..., at_q], u[..., at_u])
-    limit = np.abs(servos.limits).max(axis=0)
+    torque = servos.demanded_torques(done.signals[:, trials], q[..., q_indices], u[..., u_indices])
+    limit = np.abs(servos.torque_limits).max(axis=0)
     if np.isfinite(limit).any():
         demand = np.abs(torque[..., np.isfinite(limit)]) / limit[np.isfinite(limit)]
         values["torque limit"] = demand.max(axis=-1)
     joints = [robot.bodies[robot.joint_index(s.joint)].joint for s in policy.servos]
     lower, upper = np.array([(joint.lower, joint.upper) for joint in joints]).T
-    beyond = np.maximum(lower - q[..., at_q], q[..., at_q] - upper)
+    beyond = np.maximum(lower - q[..., q_indices], q[..., q_indices] - upper)
     if np.isfinite(beyond).any():
         values["joint limit"] = np.where(np.isfinite(beyond), beyond, -np.inf).max(axis=-1)
     if pairs := self_contacts(robot, True).kept:
-        placed = poses(robot, flat_q)
-        gap = np.min([solid_distance(pair, placed) for pair in pairs], axis=0)
+        body_poses = poses(robot, flat_q)
+        gap = np.min([solid_distance(pair, body_poses) for pair in pairs], axis=0)
         values["self-collision"] = -gap.reshape(shape)
     return values
 

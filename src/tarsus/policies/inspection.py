@@ -26,7 +26,7 @@ MAX_SHOWN = 4  # numbers or names of a list
 HIDDEN_FIELDS = ("origins", "doubts", "terms", "ranges")
 
 
-def rows(contract: Contract) -> list[list[str]]:
+def contract_rows(contract: Contract) -> list[list[str]]:
     """Return one row for each value that is set: its name, the value and its origin."""
     found = []
     for f in fields(Contract):
@@ -52,7 +52,7 @@ def rows(contract: Contract) -> list[list[str]]:
     return found
 
 
-def described(contract: Contract) -> dict[str, Any]:
+def contract_data(contract: Contract) -> dict[str, Any]:
     """Return the contract for JSON."""
     found: dict[str, Any] = {
         f.name: getattr(contract, f.name) for f in fields(Contract) if f.name not in HIDDEN_FIELDS
@@ -67,7 +67,7 @@ def described(contract: Contract) -> dict[str, Any]:
     return found
 
 
-def outcome(policy: BoundPolicy, log: xr.Dataset, command: Array) -> dict[str, Any]:
+def summarize_run(policy: BoundPolicy, log: xr.Dataset, command: Array) -> dict[str, Any]:
     """Summarize a run of one robot: where it went, and when it fell."""
     q, u = (np.asarray(log[name].values, float) for name in ("q", "u"))
     time = np.asarray(log["time"].values, float)
@@ -112,14 +112,14 @@ def survival_table(results: Sequence[EngineResult]) -> Table:
     return heads, cells
 
 
-def margin_table(edges: Sequence[Margin]) -> Table:
+def margin_table(margins: Sequence[Margin]) -> Table:
     """Return headings and rows of where the policy fails, for each factor."""
     cells = []
-    for edge in edges:
-        low, high = sorted((edge.low, edge.high))
-        interval = f"{low:.3g} to {high:.3g}" if edge.fails else "-"
-        value = f"{edge.value:.3g}" if edge.fails else f"not up to {edge.high:.3g}"
-        cells.append([edge.factor, value, interval, edge.unit, edge.law])
+    for margin in margins:
+        low, high = sorted((margin.low, margin.high))
+        interval = f"{low:.3g} to {high:.3g}" if margin.fails else "-"
+        value = f"{margin.value:.3g}" if margin.fails else f"not up to {margin.high:.3g}"
+        cells.append([margin.factor, value, interval, margin.unit, margin.law])
     return ["factor", "fails beyond", "between", "unit", "law"], cells
 
 

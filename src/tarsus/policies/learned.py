@@ -101,7 +101,7 @@ def onnx_model(policy: Policy) -> Any:
     from onnx import checker, helper
 
     metadata = {
-        CONTRACT: policy_toml.written(contract, Path()),
+        CONTRACT: policy_toml.to_toml(contract, Path()),
         ABOUT: json_text(policy.about),
     }
     helper.set_model_props(model, metadata)

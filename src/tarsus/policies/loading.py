@@ -18,17 +18,21 @@ from tarsus.installation import missing_package
 from tarsus.policies import policy_toml
 from tarsus.policies.contract import Contract
 from tarsus.policies.importers.base import Importer
-from tarsus.policies.network import LEARNED, metadata, read_onnx
+from tarsus.policies.network import LEARNED_SUFFIX, metadata, read_onnx
 
 IMPORTERS = "tarsus.policies.importers"
-NETWORKS = (".onnx", ".pt", ".jit", ".pth", LEARNED)
-LEARNED_FILE = f"policy{LEARNED}"  # in the folder of `tarsus learn`
-CONFIGS = ("policy.toml", "deploy.yaml", "config.yaml")  # beside a network, the first that is there
-FOLDERS = (".", "exported", "params")
-LONGEST = 20_000_000  # bytes of a configuration
+NETWORK_SUFFIXES = (".onnx", ".pt", ".jit", ".pth", LEARNED_SUFFIX)
+LEARNED_FILE = f"policy{LEARNED_SUFFIX}"  # in the folder of `tarsus learn`
+CONFIG_NAMES = (
+    "policy.toml",
+    "deploy.yaml",
+    "config.yaml",
+)  # beside a network, the first that is there
+SUBFOLDERS = (".", "exported", "params")
+MAX_CONFIG_SIZE = 20_000_000  # bytes of a configuration
 
 
-def contract_of(
+def load_contract(
     policy: str | Path, config: str | Path | None = None, settings: Sequence[str] = ()
 ) -> Contract:
     """Return the contract of a policy.
@@ -54,23 +58,25 @@ def contract_of(
     written = _written_contract(policy)
     network = _network(policy) if written is None else policy_toml.network_of(written)
     contract = Contract("").with_values("given", network=str(network))
-    if network.suffix in (".onnx", LEARNED):
-        data = metadata(read_onnx(_existing(network)))
+    if network.suffix in (".onnx", LEARNED_SUFFIX):
+        data = metadata(read_onnx(_require_file(network)))
         contract = _imported(contract, data, f"metadata of {network.name}")
-    files = _beside(policy) if written is None and config is None else [written, config]
+    files = _find_config(policy) if written is None and config is None else [written, config]
     for file in filter(None, files):
-        contract = _over(contract, Path(file))
-    return _set(contract, settings)
+        contract = _overlay_file(contract, Path(file))
+    return _apply_settings(contract, settings)
 
 
-def _over(contract: Contract, file: Path) -> Contract:
+def _overlay_file(contract: Contract, file: Path) -> Contract:
     """Return the contract with what a configuration says in place of what is known."""
     if not is_file(file):
         raise InvalidFile(f"there is no file {file}.", file)
-    if file.stat().st_size > LONGEST:
-        raise InvalidFile(f"{file} is larger than {LONGEST} bytes, the most that is read.", file)
+    if file.stat().st_size > MAX_CONFIG_SIZE:
+        raise InvalidFile(
+            f"{file} is larger than {MAX_CONFIG_SIZE} bytes, the most that is read.", file
+        )
     if file.suffix == ".toml":
-        return policy_toml.overlaid(contract, read_toml(file), file.name, file.parent)
+        return policy_toml.overlay(contract, read_toml(file), file.name, file.parent)
     data = yaml_table(file)
     imported = _imported(contract, data, file.name)
     if imported is contract:
@@ -93,8 +99,8 @@ def _imported(contract: Contract, data: Mapping[str, Any], source: str) -> Contr
 def _written_contract(policy: Path) -> Path | None:
     """Find the policy.toml: the given file, or the one in the given folder; None without one."""
     if policy.suffix == ".toml":
-        return _existing(policy)
-    written = policy / CONFIGS[0]
+        return _require_file(policy)
+    written = policy / CONFIG_NAMES[0]
     return written if os.path.isdir(policy) and is_file(written) else None
 
 
@@ -102,31 +108,33 @@ def _folders(policy: Path) -> list[Path]:
     """Where a trainer puts a network and what belongs to it."""
     if not os.path.isdir(policy):
         return [policy.parent]
-    return [policy / name for name in FOLDERS if os.path.isdir(policy / name)]
+    return [policy / name for name in SUBFOLDERS if os.path.isdir(policy / name)]
 
 
 def _network(policy: Path) -> Path:
     """Find the network: the given file, or the only one in the given folder."""
     if not os.path.isdir(policy):
-        return _existing(policy)
+        return _require_file(policy)
     if is_file(policy / LEARNED_FILE):
         return policy / LEARNED_FILE
-    found = [f for d in _folders(policy) for f in sorted(d.iterdir()) if f.suffix in NETWORKS]
-    if len(found) != 1:
-        listed = ", ".join(f.name for f in found) or "none"
+    networks = [
+        f for d in _folders(policy) for f in sorted(d.iterdir()) if f.suffix in NETWORK_SUFFIXES
+    ]
+    if len(networks) != 1:
+        listed = ", ".join(f.name for f in networks) or "none"
         raise InvalidFile(
             f"{policy} must hold one network or a policy.toml; networks found: {listed}.", policy
         )
-    return found[0]
+    return networks[0]
 
 
-def _beside(policy: Path) -> list[Path]:
-    """Find the configuration next to a network, the first of `CONFIGS`; empty without any."""
-    found = [d / name for d in _folders(policy) for name in CONFIGS if is_file(d / name)]
+def _find_config(policy: Path) -> list[Path]:
+    """Find the configuration next to a network, the first of `CONFIG_NAMES`; empty without any."""
+    found = [d / name for d in _folders(policy) for name in CONFIG_NAMES if is_file(d / name)]
     return found[:1]
 
 
-def _existing(file: Path) -> Path:
+def _require_file(file: Path) -> Path:
     if not is_file(file):
         raise InvalidFile(f"there is no policy {file}.", file)
     return file
@@ -173,7 +181,7 @@ def yaml_table(file: Path) -> dict[str, Any]:
     return data
 
 
-def _set(contract: Contract, settings: Sequence[str]) -> Contract:
+def _apply_settings(contract: Contract, settings: Sequence[str]) -> Contract:
     """Return the contract with values that the user sets."""
     import tomllib
 
@@ -186,5 +194,5 @@ def _set(contract: Contract, settings: Sequence[str]) -> Contract:
         except (tomllib.TOMLDecodeError, RecursionError):
             data = {"value": value}  # a word without quotes
         table = {name.strip().replace("-", "_"): data["value"]}
-        contract = policy_toml.overlaid(contract, table, "set", Path())
+        contract = policy_toml.overlay(contract, table, "set", Path())
     return contract

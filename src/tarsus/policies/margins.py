@@ -57,8 +57,8 @@ class VariedFactor:
     def position(self, value: float) -> float:
         """Return how far a value is from start (0) to end (1)."""
         ends = np.array([self.start, value, self.end])
-        start, at, end = np.log(ends) if self.logarithmic else ends
-        return float((at - start) / (end - start))
+        start, middle, end = np.log(ends) if self.logarithmic else ends
+        return float((middle - start) / (end - start))
 
 
 def _condition(name: str) -> Change:
@@ -141,7 +141,7 @@ class Margin:
         return asdict(self) | {"value": self.value}
 
 
-def margin(policy: BoundPolicy, engine: PolicyEngine, name: str, plan: TrialPlan) -> Margin:
+def find_margin(policy: BoundPolicy, engine: PolicyEngine, name: str, plan: TrialPlan) -> Margin:
     """Find by bisection where half of the trials of a plan fail.
 
     Parameters

@@ -39,8 +39,8 @@ class JointNames:
 Change = Iterator[tuple[str, Contract]]
 Mistake = Callable[[Contract, JointNames], Change]
 MISTAKES: dict[str, Mistake] = {}
-JOINTWISE = ("scale", "offset", "kp", "kd", "torque_limit", "armature", "positions")
-GAINS = ("kp", "kd")
+PER_JOINT_FIELDS = ("scale", "offset", "kp", "kd", "torque_limit", "armature", "positions")
+GAIN_FIELDS = ("kp", "kd")
 LIMIT_SHARE = 0.25  # of the torque limit, for an action of 1 in mjlab and BeyondMimic
 SIDES = (("left", "right"), ("FL", "FR"), ("RL", "RR"), ("HL", "HR"), ("LF", "RF"), ("LH", "RH"))
 SIDES += (("L_", "R_"), ("l_", "r_"))
@@ -153,7 +153,7 @@ def _joint_order(contract: Contract, joints: JointNames) -> Change:
 
 @mistake("order of gains")
 def _gains(contract: Contract, joints: JointNames) -> Change:
-    yield from _reordered(contract, joints, GAINS, "gains")
+    yield from _reordered(contract, joints, GAIN_FIELDS, "gains")
 
 
 @mistake("action scale of each joint")

@@ -33,15 +33,15 @@ class ReferenceMotion:
     @staticmethod
     def load(path: str | Path) -> ReferenceMotion:
         """Read an .npz file with `fps` and the samples; InvalidFile, naming the array, if wrong."""
-        found = read_npz(Path(path))
-        rate = float(np.ravel(found.get("fps", 0.0))[0])
+        arrays = read_npz(Path(path))
+        rate = float(np.ravel(arrays.get("fps", 0.0))[0])
         if not (np.isfinite(rate) and 0 < rate < 1e5):
             raise InvalidFile(f"{path}: fps must be a positive number.", "fps")
         samples = {}
         for name, width in WIDTHS.items():
-            if name not in found:
+            if name not in arrays:
                 continue
-            array = np.asarray(found[name], float)
+            array = np.asarray(arrays[name], float)
             if array.ndim != 2 or (width and array.shape[1] != width) or not len(array):
                 raise InvalidFile(f"{path}: {name} must have two dimensions.", name)
             if not np.isfinite(array).all():
@@ -51,7 +51,7 @@ class ReferenceMotion:
             raise InvalidFile(f"{path}: samples must be there and equally many.", path)
         return ReferenceMotion(rate, samples)
 
-    def at(self, time: float) -> dict[str, Array]:
+    def sample(self, time: float) -> dict[str, Array]:
         """Return the sample (1, n) of each array that is nearest to a time in s.
 
         After the end of the motion, this is the last sample.

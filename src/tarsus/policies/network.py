@@ -15,10 +15,10 @@ from tarsus.files import is_file
 from tarsus.installation import missing_package
 
 Array = NDArray[np.float32]
-LARGEST = 2_000_000_000  # bytes
+MAX_FILE_SIZE = 2_000_000_000  # bytes
 PURPOSE = "a policy in an ONNX file"
-LEARNED = ".npz"  # file of `tarsus learn`
-WORLDS = "worlds"  # the name of the first dimension
+LEARNED_SUFFIX = ".npz"  # file of `tarsus learn`
+BATCH_DIMENSION = "worlds"  # the name of the first dimension
 
 
 class PolicyNetwork(Protocol):
@@ -71,11 +71,13 @@ def load_network(
     file = Path(path)
     if not is_file(file):
         raise InvalidFile(f"there is no network {file}.", file)
-    if file.stat().st_size > LARGEST:
-        raise InvalidFile(f"{file} is larger than {LARGEST} bytes, the most that is read.", file)
+    if file.stat().st_size > MAX_FILE_SIZE:
+        raise InvalidFile(
+            f"{file} is larger than {MAX_FILE_SIZE} bytes, the most that is read.", file
+        )
     if file.suffix in (".pt", ".jit", ".pth"):
         return TorchNetwork(file)
-    if file.suffix not in (".onnx", LEARNED):
+    if file.suffix not in (".onnx", LEARNED_SUFFIX):
         raise InvalidFile(f"{file} is not a network: give an .onnx or a TorchScript file.", file)
     return OnnxNetwork(file, states, names)
 
@@ -106,12 +108,12 @@ class OnnxNetwork:
         self.file, self.metadata = file, metadata(model)
         ports = _ports(model.graph.input, {w.name for w in model.graph.initializer})
         outputs = _ports(model.graph.output, set())
-        self.states = tuple(states) or _paired(ports, outputs)
-        self._input = _chosen("input", ports, [a for a, _ in self.states], names[0], file)
-        self._output = _chosen("output", outputs, [b for _, b in self.states], names[1], file)
+        self.states = tuple(states) or _pair_states(ports, outputs)
+        self._input = _choose_port("input", ports, [a for a, _ in self.states], names[0], file)
+        self._output = _choose_port("output", outputs, [b for _, b in self.states], names[1], file)
         self._memory = {port.name: port for port in ports if port.name in dict(self.states)}
-        self._session, self._many = _session(model, file), True
-        self._settle_batch(file)
+        self._session, self._batched = _session(model, file), True
+        self._test_batching(file)
 
     @property
     def observations(self) -> int | None:
@@ -134,49 +136,56 @@ class OnnxNetwork:
         self, observation: Array, memory: Mapping[str, Array]
     ) -> tuple[Array, dict[str, Array]]:
         """Return actions (worlds, n) and the memory after them."""
-        seen = np.ascontiguousarray(observation, np.float32)
-        if self._many or len(seen) == 1:
-            return self._run(seen, memory)
+        observations = np.ascontiguousarray(observation, np.float32)
+        if self._batched or len(observations) == 1:
+            return self._run(observations, memory)
         rows = [
-            self._run(seen[k : k + 1], {name: _one(v, k) for name, v in memory.items()})
-            for k in range(len(seen))
+            self._run(
+                observations[k : k + 1], {name: _select_world(v, k) for name, v in memory.items()}
+            )
+            for k in range(len(observations))
         ]
         after = {
-            name: np.concatenate([m[name] for _, m in rows], _axis(rows[0][1][name]))
+            name: np.concatenate([m[name] for _, m in rows], _state_axis(rows[0][1][name]))
             for name in memory
         }
         return np.concatenate([action for action, _ in rows]), after
 
-    def _run(self, seen: Array, memory: Mapping[str, Array]) -> tuple[Array, dict[str, Array]]:
-        wanted = [self._output.name, *(after for _, after in self.states)]
-        given = {self._input.name: seen.reshape(len(seen), *self._rest()), **memory}
+    def _run(
+        self, observations: Array, memory: Mapping[str, Array]
+    ) -> tuple[Array, dict[str, Array]]:
+        outputs = [self._output.name, *(after for _, after in self.states)]
+        feed = {
+            self._input.name: observations.reshape(len(observations), *self._observation_shape()),
+            **memory,
+        }
         try:
-            action, *after = self._session.run(wanted, given)
+            action, *after = self._session.run(outputs, feed)
         except Exception as error:  # onnxruntime has no common class
             raise InvalidFile(
-                f"{self.file}: the network cannot take {seen.shape[1]} observations:"
+                f"{self.file}: the network cannot take {observations.shape[1]} observations:"
                 f" {_first_line(error)}",
                 self.file,
             ) from None
-        kept = {before: value for (before, _), value in zip(self.states, after, strict=True)}
-        return action.reshape(len(seen), -1), kept
+        next_memory = {before: value for (before, _), value in zip(self.states, after, strict=True)}
+        return action.reshape(len(observations), -1), next_memory
 
-    def _rest(self) -> tuple[int, ...]:
+    def _observation_shape(self) -> tuple[int, ...]:
         rest = self._input.shape[1:]
         return (-1,) if any(n is None for n in rest) else tuple(n or 0 for n in rest)
 
-    def _settle_batch(self, file: Path) -> None:
+    def _test_batching(self, file: Path) -> None:
         """Run worlds one by one where the graph does not treat rows alike."""
         size = self.observations
         if size is None:
             return
-        seen = np.linspace(-1, 1, 2 * size, dtype=np.float32).reshape(2, size)
-        alone = [self._run(seen[k : k + 1], self.start(1))[0] for k in range(2)]
+        observations = np.linspace(-1, 1, 2 * size, dtype=np.float32).reshape(2, size)
+        alone = [self._run(observations[k : k + 1], self.start(1))[0] for k in range(2)]
         try:
-            both = self._run(seen, self.start(2))[0]
-            self._many = bool(np.allclose(both, np.concatenate(alone), rtol=1e-3, atol=1e-4))
+            both = self._run(observations, self.start(2))[0]
+            self._batched = bool(np.allclose(both, np.concatenate(alone), rtol=1e-3, atol=1e-4))
         except (InvalidFile, ValueError):
-            self._many = False
+            self._batched = False
 
 
 def read_onnx(file: Path) -> Any:
@@ -187,7 +196,7 @@ def read_onnx(file: Path) -> Any:
     InvalidFile
         If the file is neither.
     """
-    if file.suffix == LEARNED:
+    if file.suffix == LEARNED_SUFFIX:
         from tarsus.learning.policy import Policy
         from tarsus.policies.learned import onnx_model
 
@@ -224,7 +233,7 @@ def _session(model: Any, file: Path) -> Any:
         sizes = item.type.tensor_type.shape.dim
         axis = _batch_axis([d.dim_value or None for d in sizes])
         if axis is not None and item.name in states:
-            sizes[axis].dim_param = WORLDS
+            sizes[axis].dim_param = BATCH_DIMENSION
     options = runtime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 4
@@ -258,7 +267,7 @@ def _ports(items: Any, weights: set[str]) -> list[Port]:
     return found
 
 
-def _paired(inputs: list[Port], outputs: list[Port]) -> tuple[tuple[str, str], ...]:
+def _pair_states(inputs: list[Port], outputs: list[Port]) -> tuple[tuple[str, str], ...]:
     """Pair the inputs and outputs of memories by name, such as h_in and h_out or hidden states."""
     pairs = []
     for port in inputs:
@@ -275,7 +284,7 @@ def _paired(inputs: list[Port], outputs: list[Port]) -> tuple[tuple[str, str], .
     return tuple(pairs)
 
 
-def _chosen(kind: str, ports: list[Port], states: list[str], name: str, file: Path) -> Port:
+def _choose_port(kind: str, ports: list[Port], states: list[str], name: str, file: Path) -> Port:
     """Return the input for observations, or the output for actions."""
     known = [port for port in ports if port.name not in states]
     if name:
@@ -295,11 +304,11 @@ def _chosen(kind: str, ports: list[Port], states: list[str], name: str, file: Pa
     )
 
 
-def _one(value: Array, k: int) -> Array:
+def _select_world(value: Array, k: int) -> Array:
     return value[:, k : k + 1] if value.ndim == 3 else value[k : k + 1]
 
 
-def _axis(value: Array) -> int:
+def _state_axis(value: Array) -> int:
     return 1 if value.ndim == 3 else 0
 
 

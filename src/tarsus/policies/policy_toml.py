@@ -15,17 +15,17 @@ from typing import Any
 from tarsus.errors import InvalidFile, unknown_name
 from tarsus.files import read_toml
 from tarsus.policies.contract import Contract, Term, as_numbers
-from tarsus.policies.importers.base import as_list, as_table, range_of
+from tarsus.policies.importers.base import as_list, as_table, parse_range
 from tarsus.policies.terms import TERMS
 
-NUMBERS = {"scale", "kp", "kd", "torque_limit", "armature", "positions"}
-SINGLE = {"rate", "filter", "delay", "height", "settle"}
-TEXTS = {"network", "kind", "order", "layout", "newest", "first", "input", "output", "motion"}
-TEXTS |= {"robot"}
-PATHS = ("network", "motion")
+NUMBER_FIELDS = {"scale", "kp", "kd", "torque_limit", "armature", "positions"}
+SCALARS = {"rate", "filter", "delay", "height", "settle"}
+TEXT_FIELDS = {"network", "kind", "order", "layout", "newest", "first", "input", "output", "motion"}
+TEXT_FIELDS |= {"robot"}
+PATH_FIELDS = ("network", "motion")
 ROBOT_FILES = (".xml", ".urdf", ".sdf")
-OWN = {"origins", "doubts"}  # that no file sets
-OF_TERM = ("name", "scale", "clip", "history", "label")
+INTERNAL_FIELDS = {"origins", "doubts"}  # that no file sets
+TERM_KEYS = ("name", "scale", "clip", "history", "label")
 
 
 def network_of(path: Path) -> Path:
@@ -36,38 +36,38 @@ def network_of(path: Path) -> Path:
     return path.parent / _value("network", name)
 
 
-def overlaid(contract: Contract, data: Mapping[str, Any], source: str, folder: Path) -> Contract:
+def overlay(contract: Contract, data: Mapping[str, Any], source: str, folder: Path) -> Contract:
     """Return the contract with the values of a table in place of its own."""
-    known = [f.name for f in fields(Contract) if f.name not in OWN]
-    found: dict[str, Any] = {}
+    known = [f.name for f in fields(Contract) if f.name not in INTERNAL_FIELDS]
+    values: dict[str, Any] = {}
     for name, value in data.items():
         if name not in known:
             raise unknown_name("key of a policy's contract", name, known)
-        found[name] = _value(name, value)
-    for name in PATHS:
-        if found.get(name):
-            found[name] = str(folder / found[name])
-    if str(found.get("robot")).lower().endswith(ROBOT_FILES):
-        found["robot"] = str(folder / found["robot"])
-    return contract.with_values(source, **found)
+        values[name] = _value(name, value)
+    for name in PATH_FIELDS:
+        if values.get(name):
+            values[name] = str(folder / values[name])
+    if str(values.get("robot")).lower().endswith(ROBOT_FILES):
+        values["robot"] = str(folder / values["robot"])
+    return contract.with_values(source, **values)
 
 
 def _value(name: str, value: Any) -> Any:
-    if name in NUMBERS:
+    if name in NUMBER_FIELDS:
         return as_numbers(name, value)
-    if name in SINGLE:
+    if name in SCALARS:
         number = as_numbers(name, value)
         if not isinstance(number, float):
             raise InvalidFile(f"{name} must be one number.", name)
         return number
     if name == "offset":
         return value if isinstance(value, str) else as_numbers(name, value)
-    if name in TEXTS:
+    if name in TEXT_FIELDS:
         if not isinstance(value, str):
             raise InvalidFile(f"{name} must be text.", name)
         return value
     if name == "clip":
-        return range_of(name, value)
+        return parse_range(name, value)
     if name == "terms":
         return tuple(_term(item) for item in as_list(name, value))
     if name == "joints":
@@ -81,18 +81,18 @@ def _value(name: str, value: Any) -> Any:
             raise InvalidFile("states must be pairs of names, an input and an output each.", name)
         return tuple((a, b) for a, b in pairs)
     table = as_table(name, value)
-    ends = {str(key): range_of(f"{name}.{key}", item) for key, item in table.items()}
+    ends = {str(key): parse_range(f"{name}.{key}", item) for key, item in table.items()}
     return {key: item for key, item in ends.items() if item is not None}
 
 
-def _term(given: Any) -> Term:
-    table = {"name": given} if isinstance(given, str) else given
+def _term(item: Any) -> Term:
+    table = {"name": item} if isinstance(item, str) else item
     if not isinstance(table, Mapping) or not isinstance(table.get("name"), str):
         raise InvalidFile("a term must be a name, or a table with a name.", "terms")
     name = table["name"]
     if name not in TERMS:
         raise unknown_name("observation term", name, TERMS)
-    allowed = (*OF_TERM, *TERMS[name].options)
+    allowed = (*TERM_KEYS, *TERMS[name].options)
     for key in table:
         if key not in allowed:
             raise unknown_name(f"key of the term {name}", str(key), allowed)
@@ -102,23 +102,27 @@ def _term(given: Any) -> Term:
     return Term(
         name,
         as_numbers(f"scale of the term {name}", table.get("scale", 1.0)),
-        range_of(f"clip of the term {name}", table.get("clip")),
+        parse_range(f"clip of the term {name}", table.get("clip")),
         history,
         {key: table[key] for key in TERMS[name].options if key in table},
         str(table.get("label", "")),
     )
 
 
-def written(contract: Contract, folder: Path) -> str:
+def to_toml(contract: Contract, folder: Path) -> str:
     """Return the text of a file for `folder`; what is missing stands as a comment to fill in."""
     lines = []
     for f in fields(Contract):
         value = getattr(contract, f.name)
-        if f.name in OWN or f.name in ("terms", "ranges") or (value == f.default and value != ""):
+        if (
+            f.name in INTERNAL_FIELDS
+            or f.name in ("terms", "ranges")
+            or (value == f.default and value != "")
+        ):
             continue
         if value in (None, "", ()):
             continue
-        if f.name in PATHS or (f.name == "robot" and value.lower().endswith(ROBOT_FILES)):
+        if f.name in PATH_FIELDS or (f.name == "robot" and value.lower().endswith(ROBOT_FILES)):
             value = _relative(value, folder)
         origin = contract.origin(f.name)
         lines.append(f"{f.name} = {_toml(value)}  # {origin}")
@@ -135,19 +139,19 @@ def written(contract: Contract, folder: Path) -> str:
 
 
 def _table(term: Term) -> dict[str, Any]:
-    found: dict[str, Any] = {"name": term.name}
+    values: dict[str, Any] = {"name": term.name}
     if term.scale != 1.0:
-        found["scale"] = _shortest(term.scale)
+        values["scale"] = _collapse(term.scale)
     if term.clip is not None:
-        found["clip"] = term.clip
+        values["clip"] = term.clip
     if term.history != 1:
-        found["history"] = term.history
+        values["history"] = term.history
     if term.label and term.label != term.name:
-        found["label"] = term.label
-    return found | dict(term.options)
+        values["label"] = term.label
+    return values | dict(term.options)
 
 
-def _shortest(values: Any) -> Any:
+def _collapse(values: Any) -> Any:
     """One number where all are the same."""
     if isinstance(values, Sequence) and len(set(values)) == 1:
         return values[0]
@@ -155,8 +159,8 @@ def _shortest(values: Any) -> Any:
 
 
 def _relative(path: str, folder: Path) -> str:
-    own = Path(path)
-    return own.name if own.parent.resolve() == folder.resolve() else str(own.resolve())
+    file = Path(path)
+    return file.name if file.parent.resolve() == folder.resolve() else str(file.resolve())
 
 
 def _toml(value: Any) -> str:

@@ -18,8 +18,8 @@ from tarsus.viewer.html_page import document, lines, table
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-WIDTH = 8.0  # inches
-ROW = 0.34  # inches
+FIGURE_WIDTH = 8.0  # inches
+ROW_HEIGHT = 0.34  # inches
 BLUE, GRAY, RED = "#0b5394", "#c9d0d9", "#a61b1b"
 
 
@@ -108,7 +108,9 @@ def _survival_figure(check: PolicyCheck) -> Figure:
     from matplotlib.figure import Figure
 
     rows = [row for row in check.rows if row.survival is not None]
-    figure = Figure(figsize=(WIDTH, 1.6 + ROW * max(len(rows), 4)), layout="constrained")
+    figure = Figure(
+        figsize=(FIGURE_WIDTH, 1.6 + ROW_HEIGHT * max(len(rows), 4)), layout="constrained"
+    )
     left, right = figure.subplots(1, 2, width_ratios=(1, 1))
     for k, row in enumerate(rows):
         assert row.survival is not None
@@ -162,22 +164,24 @@ def _margins(check: PolicyCheck) -> list[str]:
 def _margin_figure(check: PolicyCheck) -> Figure:
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(WIDTH, 0.9 + ROW * len(check.margins)), layout="constrained")
+    figure = Figure(
+        figsize=(FIGURE_WIDTH, 0.9 + ROW_HEIGHT * len(check.margins)), layout="constrained"
+    )
     axes = figure.subplots()
-    for k, edge in enumerate(check.margins):
-        factor = FACTORS[edge.factor]
-        low, high = factor.position(edge.low), factor.position(edge.high)
+    for k, margin in enumerate(check.margins):
+        factor = FACTORS[margin.factor]
+        low, high = factor.position(margin.low), factor.position(margin.high)
         axes.barh(k, 1.0, color=GRAY, height=0.5)
-        axes.barh(k, low if edge.fails else 1.0, color=BLUE, height=0.5)
-        if edge.fails:
+        axes.barh(k, low if margin.fails else 1.0, color=BLUE, height=0.5)
+        if margin.fails:
             axes.barh(k, high - low, left=low, color=RED, height=0.5)
-        text = f"{edge.value:.3g} {edge.unit}" if edge.fails else "no failure"
+        text = f"{margin.value:.3g} {margin.unit}" if margin.fails else "no failure"
         axes.text(1.02, k, text, va="center", fontsize=9)
     axes.set(
         xlim=(0, 1.45),
         ylim=(len(check.margins) - 0.4, -0.6),
         yticks=range(len(check.margins)),
-        yticklabels=[edge.factor for edge in check.margins],
+        yticklabels=[margin.factor for margin in check.margins],
         xticks=[],
     )
     axes.spines[["top", "right", "bottom"]].set_visible(False)

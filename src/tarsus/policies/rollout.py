@@ -148,26 +148,26 @@ def rollout(
             "dt",
         )
     count = len(worlds.q)
-    loop, late = ControlLoop(policy, count), Delayed(worlds, contract.delay)
+    loop, delayed = ControlLoop(policy, count), Delayed(worlds, contract.delay)
     period, rng = loop.period, np.random.default_rng(seed)
 
-    def noisy(seen: Observation) -> Observation:
-        return seen + rng.normal(0, noise, seen.shape).astype(np.float32)
+    def noisy(observation: Observation) -> Observation:
+        return observation + rng.normal(0, noise, observation.shape).astype(np.float32)
 
     # settle at the default positions
     for _ in range(round(contract.settle / period)):
-        worlds.advance(loop.resting, steps)
+        worlds.advance(loop.default_signals, steps)
     upright = rotations(worlds.q[:, 3:7])
-    start_height = worlds.q[:, 2] - _ground(worlds, worlds.q)
+    start_height = worlds.q[:, 2] - _ground_height(worlds, worlds.q)
     fell = np.full(count, np.inf)
-    places, speeds, unsolved, looks = [], [], 0, 0
+    positions, velocities, unsolved, checks = [], [], 0, 0
     recorded: tuple[list[Array], ...] = ([], [], [])
     for k in range(max(1, round(seconds / period))):
-        for at, change in (pushes or {}).items():
-            if abs(k * period - at) < period / 2:
+        for push_time, change in (pushes or {}).items():
+            if abs(k * period - push_time) < period / 2:
                 worlds.kick(change)
         running = ~np.isfinite(fell)
-        signals = loop.signals(
+        signals = loop.step(
             k * period,
             np.nan_to_num(worlds.q),
             np.nan_to_num(worlds.u),
@@ -175,24 +175,24 @@ def rollout(
             worlds.heights,
             worlds.touching,
             running=running,
-            disturbed=noisy if noise else None,
+            disturb=noisy if noise else None,
         )
-        late.drive(signals, steps)
+        delayed.drive(signals, steps)
         # falls
         q, u = worlds.q, worlds.u
-        good: Any = np.isfinite(np.hstack([q, u])).all(axis=1)
-        q, u = np.where(good[:, None], q, 0.0), np.where(good[:, None], u, 0.0)
-        q[~good, 3] = 1.0
+        finite: Any = np.isfinite(np.hstack([q, u])).all(axis=1)
+        q, u = np.where(finite[:, None], q, 0.0), np.where(finite[:, None], u, 0.0)
+        q[~finite, 3] = 1.0
         R = rotations(q[:, 3:7])
         tilt = np.einsum("wi,wi->w", R[:, 2], upright[:, 2])
-        low = np.less(q[:, 2] - _ground(worlds, q), MIN_HEIGHT * start_height)
-        down = ~good | low | np.less(tilt, MIN_TILT_COSINE)
+        low = np.less(q[:, 2] - _ground_height(worlds, q), MIN_HEIGHT * start_height)
+        down = ~finite | low | np.less(tilt, MIN_TILT_COSINE)
         fallen = running & down
         fell = np.where(fallen, (k + 1) * period, fell)
         unsolved += int((worlds.unconverged & running).sum())
-        looks += int(running.sum())
-        places.append(q[:, :3].copy())
-        speeds.append(planar_velocity(R, u))
+        checks += int(running.sum())
+        positions.append(q[:, :3].copy())
+        velocities.append(planar_velocity(R, u))
         if record:
             for rows, row in zip(recorded, (q, u, signals), strict=True):
                 rows.append(row)
@@ -202,15 +202,15 @@ def rollout(
             worlds.park(fallen)
     return Rollout(
         period,
-        np.array(places),
-        np.array(speeds),
+        np.array(positions),
+        np.array(velocities),
         command,
         fell,
-        unsolved / max(looks, 1),
+        unsolved / max(checks, 1),
         *(np.array(rows) for rows in recorded),
     )
 
 
-def _ground(worlds: PolicyWorlds, q: Array) -> Array:
+def _ground_height(worlds: PolicyWorlds, q: Array) -> Array:
     """Compute the height of the ground below each base (worlds,), m."""
     return worlds.heights(q[:, None, :2])[:, 0]

@@ -66,7 +66,7 @@ class Separation:
         return asdict(self) | {"explaining": [v.change for v in self.explaining]}
 
 
-def extremes(rows: Sequence[EngineResult]) -> tuple[EngineResult, EngineResult] | None:
+def best_and_worst(rows: Sequence[EngineResult]) -> tuple[EngineResult, EngineResult] | None:
     """Return the engines with the highest and lowest survival, if their intervals are disjoint."""
     ran = [row for row in rows if row.survival is not None]
     if not ran:
@@ -76,7 +76,7 @@ def extremes(rows: Sequence[EngineResult]) -> tuple[EngineResult, EngineResult] 
     return (best, worst) if worst.survival.interval[1] < best.survival.interval[0] else None
 
 
-def separation(
+def combine_results(
     pair: tuple[EngineResult, EngineResult], results: Sequence[VariantResult | None]
 ) -> Separation:
     """Combine the survival in two engines with that in variants of the second.
@@ -84,7 +84,7 @@ def separation(
     Parameters
     ----------
     pair : tuple of EngineResult
-        See `extremes`.
+        See `best_and_worst`.
     results : sequence of VariantResult or None
         See `run_variant`.
     """

@@ -18,7 +18,7 @@ from tarsus.model.mechanism import Mechanism
 from tarsus.parameters import component
 
 Array = NDArray[np.float64]
-GAINS = "gains"  # the command that scales stiffness and damping
+GAIN_COMMAND = "gains"  # the command that scales stiffness and damping
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Servo:
         Stiffness, N m/rad, and damping, N m s/rad.
     lower, upper : float
         Of the torque, N m.
-    least, most : float
+    min_signal, max_signal : float
         Of the signal.
     """
 
@@ -43,10 +43,10 @@ class Servo:
     kind: str
     kp: float
     kd: float
-    lower: float = -np.inf
-    upper: float = np.inf
-    least: float = -np.inf
-    most: float = np.inf
+    min_torque: float = -np.inf
+    max_torque: float = np.inf
+    min_signal: float = -np.inf
+    max_signal: float = np.inf
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +59,7 @@ class PolicyServos(Controller):
     @property
     def commands(self) -> Mapping[str, float]:  # type: ignore[override]
         """The signals, and the factor on all gains."""
-        return {servo.joint: 0.0 for servo in self.servos} | {GAINS: 1.0}
+        return {servo.joint: 0.0 for servo in self.servos} | {GAIN_COMMAND: 1.0}
 
     def initial_coordinates(self, mechanism: Mechanism) -> Array:
         """Coordinates (nq,) of the policy's start."""
@@ -67,19 +67,19 @@ class PolicyServos(Controller):
 
     def torque(self, now: ControlInputs) -> tuple[ca.SX, ca.SX]:
         """Torques (n,), N m, as `torques` computes them."""
-        mechanism, found = now.mechanism, []
+        mechanism, torques = now.mechanism, []
         for k, servo in enumerate(self.servos):
             i = mechanism.joint_index(servo.joint)
             q, u = now.q[mechanism.q_slices[i].start], now.u[mechanism.u_slices[i].start]
-            signal = ca.fmin(ca.fmax(now.command[k], servo.least), servo.most)
+            signal = ca.fmin(ca.fmax(now.command[k], servo.min_signal), servo.max_signal)
             if servo.kind == "torque":
                 torque = signal
             elif servo.kind == "velocity":
                 torque = now.command[-1] * servo.kd * (signal - u)
             else:
                 torque = now.command[-1] * (servo.kp * (signal - q) - servo.kd * u)
-            found.append(ca.fmin(ca.fmax(torque, servo.lower), servo.upper))
-        return ca.vertcat(*found), now.memory
+            torques.append(ca.fmin(ca.fmax(torque, servo.min_torque), servo.max_torque))
+        return ca.vertcat(*torques), now.memory
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,10 +88,10 @@ class ServoArrays:
 
     kp: Array
     kd: Array
-    torque: NDArray[np.bool_]
-    velocity: NDArray[np.bool_]
-    signals: Array
-    limits: Array
+    is_torque: NDArray[np.bool_]
+    is_velocity: NDArray[np.bool_]
+    signal_limits: Array
+    torque_limits: Array
 
     @staticmethod
     def of(servos: tuple[Servo, ...]) -> ServoArrays:
@@ -102,11 +102,13 @@ class ServoArrays:
             np.array([servo.kd for servo in servos]),
             kinds == "torque",
             kinds == "velocity",
-            np.array([(servo.least, servo.most) for servo in servos]).T,
-            np.array([(servo.lower, servo.upper) for servo in servos]).T,
+            np.array([(servo.min_signal, servo.max_signal) for servo in servos]).T,
+            np.array([(servo.min_torque, servo.max_torque) for servo in servos]).T,
         )
 
-    def unlimited(self, signal: Array, q: Array, u: Array, gains: float | Array = 1.0) -> Array:
+    def demanded_torques(
+        self, signal: Array, q: Array, u: Array, gains: float | Array = 1.0
+    ) -> Array:
         """Return the torques that the signals demand, N m, before the motors' limits.
 
         Parameters
@@ -116,10 +118,10 @@ class ServoArrays:
         gains : float or ndarray
             Factor on stiffness and damping: a number, or shape (..., 1).
         """
-        signal = np.clip(signal, *self.signals)
-        servo = np.where(self.velocity, self.kd * signal, self.kp * (signal - q)) - self.kd * u
-        return np.where(self.torque, signal, gains * servo)
+        signal = np.clip(signal, *self.signal_limits)
+        servo = np.where(self.is_velocity, self.kd * signal, self.kp * (signal - q)) - self.kd * u
+        return np.where(self.is_torque, signal, gains * servo)
 
     def torques(self, signal: Array, q: Array, u: Array, gains: float | Array = 1.0) -> Array:
-        """Return the torques of the motors, N m; the arguments are those of `unlimited`."""
-        return np.clip(self.unlimited(signal, q, u, gains), *self.limits)
+        """Return the torques of the motors, N m; the arguments are those of `demanded_torques`."""
+        return np.clip(self.demanded_torques(signal, q, u, gains), *self.torque_limits)

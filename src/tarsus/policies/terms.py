@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tarsus.errors import InvalidValue, unknown_name
-from tarsus.policies.attitude import heading, in_heading, rotations
+from tarsus.policies.attitude import heading, rotations, to_heading_axes
 
 Array = NDArray[np.float64]
-STANDING = 1e-6  # m/s, rad/s: a command below this is to stand
+MAX_STANDING_COMMAND = 1e-6  # m/s, rad/s: a command below this is to stand
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,10 +51,10 @@ class ObservedState:
     q: Array
     u: Array
     positions: Array
-    rates: Array
-    default: Array
+    velocities: Array
+    default_positions: Array
     action: Array
-    previous: Array
+    previous_action: Array
     command: Array
     time: float
     frames: Callable[[str], tuple[Array, Array]]
@@ -72,11 +72,11 @@ class ObservedState:
         return np.einsum("wji,wj->wi", self.rotation, vectors)
 
 
-Function = Callable[[ObservedState, Mapping[str, Any]], Array]
+TermFunction = Callable[[ObservedState, Mapping[str, Any]], Array]
 
 
 @dataclass(frozen=True)
-class TermKind:
+class TermDefinition:
     """A kind of term.
 
     Parameters
@@ -89,74 +89,74 @@ class TermKind:
         Names of what may be set.
     """
 
-    function: Function
+    function: TermFunction
     meaning: str
     options: tuple[str, ...] = ()
 
 
-TERMS: dict[str, TermKind] = {}
+TERMS: dict[str, TermDefinition] = {}
 
 
-def term(*options: str) -> Callable[[Function], Function]:
+def term(*options: str) -> Callable[[TermFunction], TermFunction]:
     """Enter a function among the terms, under its own name, with the names of its options."""
 
-    def entered(function: Function) -> Function:
+    def register(function: TermFunction) -> TermFunction:
         meaning = (function.__doc__ or "").strip().rstrip(".")
-        TERMS[function.__name__] = TermKind(function, meaning, options)
+        TERMS[function.__name__] = TermDefinition(function, meaning, options)
         return function
 
-    return entered
+    return register
 
 
 @term("frame")
-def base_lin_vel(at: ObservedState, options: Mapping[str, Any]) -> Array:
+def base_lin_vel(state: ObservedState, options: Mapping[str, Any]) -> Array:
     """Velocity of the base, or of a frame on it, in its own axes, m/s."""
-    velocity = at.in_base(at.u[:, :3])
+    velocity = state.in_base(state.u[:, :3])
     if frame := options.get("frame"):
-        place, rotation = at.frames(str(frame))
-        velocity = (velocity + np.cross(at.u[:, 3:6], place)) @ rotation
+        position, rotation = state.frames(str(frame))
+        velocity = (velocity + np.cross(state.u[:, 3:6], position)) @ rotation
     return velocity
 
 
 @term("frame")
-def base_ang_vel(at: ObservedState, options: Mapping[str, Any]) -> Array:
+def base_ang_vel(state: ObservedState, options: Mapping[str, Any]) -> Array:
     """Angular velocity of the base, or of a frame on it, in its own axes, rad/s."""
-    turning = at.u[:, 3:6]
-    return turning @ at.frames(str(frame))[1] if (frame := options.get("frame")) else turning
+    turning = state.u[:, 3:6]
+    return turning @ state.frames(str(frame))[1] if (frame := options.get("frame")) else turning
 
 
 @term()
-def world_ang_vel(at: ObservedState, options: Mapping[str, Any]) -> Array:
+def world_ang_vel(state: ObservedState, options: Mapping[str, Any]) -> Array:
     """Angular velocity of the base in the world's axes, rad/s."""
-    return np.einsum("wij,wj->wi", at.rotation, at.u[:, 3:6])
+    return np.einsum("wij,wj->wi", state.rotation, state.u[:, 3:6])
 
 
 @term()
-def heading_lin_vel(at: ObservedState, options: Mapping[str, Any]) -> Array:
+def heading_lin_vel(state: ObservedState, options: Mapping[str, Any]) -> Array:
     """Velocity of the base in axes that turn with its heading alone, m/s."""
-    return in_heading(at.rotation, at.u[:, :3])
+    return to_heading_axes(state.rotation, state.u[:, :3])
 
 
 @term("frame")
-def projected_gravity(at: ObservedState, options: Mapping[str, Any]) -> Array:
+def projected_gravity(state: ObservedState, options: Mapping[str, Any]) -> Array:
     """Direction of gravity in the axes of the base, or of a frame on it."""
-    down = -at.rotation[:, 2, :]
-    return down @ at.frames(str(frame))[1] if (frame := options.get("frame")) else down
+    down = -state.rotation[:, 2, :]
+    return down @ state.frames(str(frame))[1] if (frame := options.get("frame")) else down
 
 
 @term("order")
-def base_quat(at: ObservedState, options: Mapping[str, Any]) -> Array:
+def base_quat(state: ObservedState, options: Mapping[str, Any]) -> Array:
     """Orientation of the base as a unit quaternion; order is wxyz or xyzw."""
     order = options.get("order", "wxyz")
     if order not in ("wxyz", "xyzw"):
         raise unknown_name("order of a quaternion", str(order), ("wxyz", "xyzw"))
-    return at.q[:, 3:7] if order == "wxyz" else at.q[:, [4, 5, 6, 3]]
+    return state.q[:, 3:7] if order == "wxyz" else state.q[:, [4, 5, 6, 3]]
 
 
 @term("axes")
-def base_euler(at: ObservedState, options: Mapping[str, Any]) -> Array:
+def base_euler(state: ObservedState, options: Mapping[str, Any]) -> Array:
     """Roll, pitch and yaw of the base, rad; axes names those that are seen."""
-    R, axes = at.rotation, str(options.get("axes", "rpy"))
+    R, axes = state.rotation, str(options.get("axes", "rpy"))
     roll = np.arctan2(R[:, 2, 1], R[:, 2, 2])
     pitch = np.arcsin(np.clip(-R[:, 2, 0], -1, 1))
     angles = {"r": roll, "p": pitch, "y": np.arctan2(R[:, 1, 0], R[:, 0, 0])}
@@ -166,82 +166,82 @@ def base_euler(at: ObservedState, options: Mapping[str, Any]) -> Array:
 
 
 @term()
-def base_height(at: ObservedState, options: Mapping[str, Any]) -> Array:
+def base_height(state: ObservedState, options: Mapping[str, Any]) -> Array:
     """Height of the base above the ground below it, m."""
-    return at.q[:, 2:3] - at.heights(at.q[:, None, :2])
+    return state.q[:, 2:3] - state.heights(state.q[:, None, :2])
 
 
 @term("order")
-def command(at: ObservedState, options: Mapping[str, Any]) -> Array:
+def command(state: ObservedState, options: Mapping[str, Any]) -> Array:
     """Velocity asked for, forward and to the left, m/s, and turning, rad/s; order: of the three."""
     order = [int(k) for k in options.get("order", (0, 1, 2))]
     if sorted(order) != [0, 1, 2]:
         raise InvalidValue(f"order of command must be 0, 1 and 2, not {order}.", "order")
-    return at.command[:, order]
+    return state.command[:, order]
 
 
 @term()
-def command_lin_vel(at: ObservedState, options: Mapping[str, Any]) -> Array:
+def command_lin_vel(state: ObservedState, options: Mapping[str, Any]) -> Array:
     """Commanded velocity forward and to the left, m/s."""
-    return at.command[:, :2]
+    return state.command[:, :2]
 
 
 @term()
-def command_ang_vel(at: ObservedState, options: Mapping[str, Any]) -> Array:
+def command_ang_vel(state: ObservedState, options: Mapping[str, Any]) -> Array:
     """Commanded yaw rate, rad/s."""
-    return at.command[:, 2:]
+    return state.command[:, 2:]
 
 
 @term()
-def joint_pos_rel(at: ObservedState, options: Mapping[str, Any]) -> Array:
+def joint_pos_rel(state: ObservedState, options: Mapping[str, Any]) -> Array:
     """Joint positions from the default ones, rad."""
-    return at.positions - at.default
+    return state.positions - state.default_positions
 
 
 @term()
-def joint_pos(at: ObservedState, options: Mapping[str, Any]) -> Array:
+def joint_pos(state: ObservedState, options: Mapping[str, Any]) -> Array:
     """Joint positions, rad."""
-    return at.positions
+    return state.positions
 
 
 @term()
-def joint_vel(at: ObservedState, options: Mapping[str, Any]) -> Array:
+def joint_vel(state: ObservedState, options: Mapping[str, Any]) -> Array:
     """Joint velocities, rad/s."""
-    return at.rates
+    return state.velocities
 
 
 @term()
-def last_action(at: ObservedState, options: Mapping[str, Any]) -> Array:
+def last_action(state: ObservedState, options: Mapping[str, Any]) -> Array:
     """Last action of the network."""
-    return at.action
+    return state.action
 
 
 @term()
-def previous_action(at: ObservedState, options: Mapping[str, Any]) -> Array:
+def previous_action(state: ObservedState, options: Mapping[str, Any]) -> Array:
     """Second-to-last action of the network."""
-    return at.previous
+    return state.previous_action
 
 
 @term("period", "phases", "standing")
-def sin_phase(at: ObservedState, options: Mapping[str, Any]) -> Array:
+def sin_phase(state: ObservedState, options: Mapping[str, Any]) -> Array:
     """Sine of the gait's phase, one number per foot."""
-    return np.sin(_phase(at, options))
+    return np.sin(_phase(state, options))
 
 
 @term("period", "phases", "standing")
-def cos_phase(at: ObservedState, options: Mapping[str, Any]) -> Array:
+def cos_phase(state: ObservedState, options: Mapping[str, Any]) -> Array:
     """Cosine of the gait's phase, one number per foot."""
-    return np.cos(_phase(at, options))
+    return np.cos(_phase(state, options))
 
 
 @term()
-def foot_contacts(at: ObservedState, options: Mapping[str, Any]) -> Array:
+def foot_contacts(state: ObservedState, options: Mapping[str, Any]) -> Array:
     """Whether each foot touches the ground, 0 or 1."""
-    return at.contacts
+    return state.contacts
 
 
 @term("length", "width", "spacing", "offset")
-def height_scan(at: ObservedState, options: Mapping[str, Any]) -> Array:
+def height_scan(state: ObservedState, options: Mapping[str, Any]) -> Array:
     """Height of the base above the ground at a grid around it, m; offset is subtracted."""
     length, width = float(options.get("length", 1.6)), float(options.get("width", 1.0))
     spacing, offset = float(options.get("spacing", 0.1)), float(options.get("offset", 0.5))
@@ -252,7 +252,7 @@ def height_scan(at: ObservedState, options: Mapping[str, Any]) -> Array:
     x = np.arange(-length / 2, length / 2 + 1e-9, spacing)
     y = np.arange(-width / 2, width / 2 + 1e-9, spacing)
     grid = np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2)
-    c, s = heading(at.rotation)
+    c, s = heading(state.rotation)
     turned = np.stack(
         [
             np.outer(c, grid[:, 0]) - np.outer(s, grid[:, 1]),
@@ -260,61 +260,61 @@ def height_scan(at: ObservedState, options: Mapping[str, Any]) -> Array:
         ],
         axis=-1,
     )
-    return at.q[:, 2:3] - at.heights(at.q[:, None, :2] + turned) - offset
+    return state.q[:, 2:3] - state.heights(state.q[:, None, :2] + turned) - offset
 
 
 @term("values")
-def constant(at: ObservedState, options: Mapping[str, Any]) -> Array:
+def constant(state: ObservedState, options: Mapping[str, Any]) -> Array:
     """Numbers that never change."""
     values = np.atleast_1d(np.asarray(options.get("values", 0.0), float))
-    return np.broadcast_to(values, (len(at.q), values.size))
+    return np.broadcast_to(values, (len(state.q), values.size))
 
 
 @term()
-def motion_joint_pos(at: ObservedState, options: Mapping[str, Any]) -> Array:
+def motion_joint_pos(state: ObservedState, options: Mapping[str, Any]) -> Array:
     """Joint positions of the reference motion, rad."""
-    return _of_motion(at, "joint_pos")
+    return _reference(state, "joint_pos")
 
 
 @term()
-def motion_joint_vel(at: ObservedState, options: Mapping[str, Any]) -> Array:
+def motion_joint_vel(state: ObservedState, options: Mapping[str, Any]) -> Array:
     """Joint velocities of the reference motion, rad/s."""
-    return _of_motion(at, "joint_vel")
+    return _reference(state, "joint_vel")
 
 
 @term()
-def motion_anchor_pos(at: ObservedState, options: Mapping[str, Any]) -> Array:
+def motion_anchor_pos(state: ObservedState, options: Mapping[str, Any]) -> Array:
     """Where the base of the reference motion is, in the base's axes, m."""
-    return at.in_base(_of_motion(at, "base_pos") - at.q[:, :3])
+    return state.in_base(_reference(state, "base_pos") - state.q[:, :3])
 
 
 @term()
-def motion_anchor_ori(at: ObservedState, options: Mapping[str, Any]) -> Array:
+def motion_anchor_ori(state: ObservedState, options: Mapping[str, Any]) -> Array:
     """Two columns of the rotation from the base to that of the reference motion."""
-    goal = rotations(_of_motion(at, "base_quat"))
-    turned = np.einsum("wji,wjk->wik", at.rotation, goal)
+    goal = rotations(_reference(state, "base_quat"))
+    turned = np.einsum("wji,wjk->wik", state.rotation, goal)
     return turned[:, :, :2].reshape(len(turned), 6)
 
 
-def _of_motion(at: ObservedState, name: str) -> Array:
-    if name not in at.motion:
+def _reference(state: ObservedState, name: str) -> Array:
+    if name not in state.motion:
         raise InvalidValue(
             f"the contract has terms of a reference motion: name a file with {name!r} as its"
             " motion.",
             "motion",
         )
-    return np.broadcast_to(at.motion[name], (len(at.q), at.motion[name].shape[-1]))
+    return np.broadcast_to(state.motion[name], (len(state.q), state.motion[name].shape[-1]))
 
 
-def _phase(at: ObservedState, options: Mapping[str, Any]) -> Array:
+def _phase(state: ObservedState, options: Mapping[str, Any]) -> Array:
     """Compute the gait's phase (worlds, feet), rad, in [-pi, pi); at rest it is `standing`."""
     period = float(options.get("period", 1.0))
     if not period > 0:
         raise InvalidValue(f"period of a gait must be positive, not {period:g}.", "period")
     begin = np.atleast_1d(np.asarray(options.get("phases", 0.0), float))
-    phase = np.mod(begin + 2 * np.pi * at.time / period + np.pi, 2 * np.pi) - np.pi
-    phase = np.broadcast_to(phase, (len(at.q), begin.size))
+    phase = np.mod(begin + 2 * np.pi * state.time / period + np.pi, 2 * np.pi) - np.pi
+    phase = np.broadcast_to(phase, (len(state.q), begin.size))
     if "standing" not in options:
         return phase
-    stands = (np.abs(at.command) < STANDING).all(1, keepdims=True)
+    stands = (np.abs(state.command) < MAX_STANDING_COMMAND).all(1, keepdims=True)
     return np.where(stands, float(options["standing"]), phase)

@@ -82,7 +82,7 @@ def draw(policy: BoundPolicy, plan: TrialPlan) -> PolicyTrials:
     generator = np.random.default_rng(plan.seed)
     offsets = generator.normal(0, 1, (plan.count, policy.count + 2))
     conditions = Conditions.alike(policy, plan.count)
-    conditions.q[:, policy.q_places] += JOINT_DEVIATION * offsets[:, 2:]
+    conditions.q[:, policy.q_indices] += JOINT_DEVIATION * offsets[:, 2:]
     return PolicyTrials(conditions, {0.0: SPEED_DEVIATION * offsets[:, :2]})
 
 

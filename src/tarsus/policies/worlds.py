@@ -26,7 +26,7 @@ from tarsus.mujoco_runs.simulation import MujocoSimulation
 from tarsus.mujoco_runs.worlds import MujocoWorlds
 from tarsus.parameters import names_with_role
 from tarsus.policies.binding import BoundPolicy
-from tarsus.policies.servos import GAINS, PolicyServos, ServoArrays
+from tarsus.policies.servos import GAIN_COMMAND, PolicyServos, ServoArrays
 from tarsus.simulation.ground_placement import place_on_ground
 from tarsus.simulation.ground_samples import ground_sampler
 from tarsus.simulation.simulation import Simulation
@@ -106,7 +106,7 @@ class PolicyWorlds:
         self.session, self.dt, self.delay = session, session.dt, delay
         self._parked = np.array(self.q)
         self._parked[:, 2] += PARKING_HEIGHT
-        self._drive, self._height, self._feet = drive, elevation(terrain), feet
+        self._drive, self._height, self._feet = drive, height_function(terrain), feet
 
     @property
     def q(self) -> Array:
@@ -171,7 +171,7 @@ class PolicyEngine:
 
     def with_parameter(self, name: str, value: str) -> PolicyEngine:
         """Return the engine with one parameter of its law set."""
-        others = [given for given in self.parameters if given.partition("=")[0].strip() != name]
+        others = [text for text in self.parameters if text.partition("=")[0].strip() != name]
         return replace(self, parameters=(*others, f"{name}={value}"))
 
     def with_stiffness(self, value: float) -> PolicyEngine:
@@ -208,12 +208,12 @@ class PolicyEngine:
         if conditions.mass.any():
             base = policy.robot.bodies[0]
             options["mass_scale"] = {base.name: 1 + conditions.mass / base.inertia.mass}
-        rubbed = conditions.joint_friction.any()
-        joint_friction = dry_friction(policy, conditions) if rubbed else {}
+        has_joint_friction = conditions.joint_friction.any()
+        joint_friction = dry_friction(policy, conditions) if has_joint_friction else {}
         if joint_friction:
             options["varied"] = {"dry_friction": list(joint_friction)}
         simulation = Simulation(
-            policy.driven,
+            policy.robot_with_armature,
             self.law,
             terrain=terrain,
             controller=PolicyServos(policy.servos, tuple(policy.start().tolist())),
@@ -232,9 +232,9 @@ class PolicyEngine:
             values["dry_friction"] = {
                 joint: v[0] if one else v for joint, v in joint_friction.items()
             }
-        simulation.set(command={GAINS: conditions.gains}, **values)
+        simulation.set(command={GAIN_COMMAND: conditions.gains}, **values)
         heights = standing_heights(simulation.robot, simulation.terrain, conditions.q)
-        session.put(placed(conditions.q, heights, policy))
+        session.put(place_base(conditions.q, heights, policy))
         joints = [servo.joint for servo in policy.servos]
 
         def drive(signals: Array) -> None:
@@ -251,40 +251,48 @@ class PolicyEngine:
         self, policy: BoundPolicy, conditions: Conditions, dt: float, terrain: Terrain | str
     ) -> PolicyWorlds:
         """Return robots in MuJoCo, their servos computed before every step."""
-        mj, robot = mujoco(), policy.driven
-        made = MujocoSimulation(robot, self.settings, terrain, None, dt)
-        base = mj.mj_name2id(made.model, mj.mjtObj.mjOBJ_BODY, robot.bodies[0].name)
+        mj, robot = mujoco(), policy.robot_with_armature
+        simulation = MujocoSimulation(robot, self.settings, terrain, None, dt)
+        base = mj.mj_name2id(simulation.model, mj.mjtObj.mjOBJ_BODY, robot.bodies[0].name)
         joint_friction = dry_friction(policy, conditions)
         models = []
         for k in range(len(conditions)):
             friction, mass = conditions.friction[k], conditions.mass[k]
-            rubbed = conditions.joint_friction[k]
-            unchanged = friction == self.settings.coefficient and not mass and not rubbed
-            own = {joint: values[k] for joint, values in joint_friction.items()} if rubbed else {}
-            models.append(
-                made.model if unchanged else _changed(made.model, max(base, 1), friction, mass, own)
+            has_joint_friction = conditions.joint_friction[k]
+            unchanged = (
+                friction == self.settings.coefficient and not mass and not has_joint_friction
             )
-        heights = standing_heights(made.robot, made.terrain, conditions.q)
-        worlds = MujocoWorlds(models, placed(conditions.q, heights, policy))
+            added_friction = (
+                {joint: values[k] for joint, values in joint_friction.items()}
+                if has_joint_friction
+                else {}
+            )
+            models.append(
+                simulation.model
+                if unchanged
+                else _modify_model(simulation.model, max(base, 1), friction, mass, added_friction)
+            )
+        heights = standing_heights(simulation.robot, simulation.terrain, conditions.q)
+        worlds = MujocoWorlds(models, place_base(conditions.q, heights, policy))
         worlds.forward()
         servos, gains = ServoArrays.of(policy.servos), conditions.gains[:, None]
-        at_q, at_u = policy.motor_places
+        q_indices, u_indices = policy.motor_indices
 
         session = MujocoSession(worlds, dt)
 
         def drive(signals: Array) -> None:
             def torques(t: float, q: Array, u: Array) -> Array:
-                return servos.torques(signals, q[:, at_q], u[:, at_u], gains)
+                return servos.torques(signals, q[:, q_indices], u[:, u_indices], gains)
 
             session.drive(torques)
 
         bodies = [
-            mj.mj_name2id(made.model, mj.mjtObj.mjOBJ_BODY, robot.bodies[body].name)
+            mj.mj_name2id(simulation.model, mj.mjtObj.mjOBJ_BODY, robot.bodies[body].name)
             for body in soles(robot)
         ]
-        owners = made.model.geom_bodyid[1:]  # the session leaves the floor out
+        owners = simulation.model.geom_bodyid[1:]  # the session leaves the floor out
         feet = [np.flatnonzero(owners == body).tolist() for body in bodies]
-        return PolicyWorlds(session, drive, conditions.delay, made.terrain, feet)
+        return PolicyWorlds(session, drive, conditions.delay, simulation.terrain, feet)
 
 
 class Delayed:
@@ -293,7 +301,7 @@ class Delayed:
     def __init__(self, worlds: PolicyWorlds, delay: float) -> None:
         self._worlds = worlds
         self._steps = np.round((delay + worlds.delay) / worlds.dt).astype(int)
-        self._coming: list[tuple[int, Array]] = []
+        self._pending: list[tuple[int, Array]] = []
         self._now = 0
 
     def drive(self, signals: Array, steps: int) -> None:
@@ -301,20 +309,20 @@ class Delayed:
         if not self._steps.any():
             self._worlds.advance(signals, steps)
             return
-        self._coming.append((self._now, signals))
+        self._pending.append((self._now, signals))
         end, longest = self._now + steps, int(self._steps.max())
         while self._now < end:
-            changes = [since + late for since, _ in self._coming for late in set(self._steps)]
+            changes = [since + steps for since, _ in self._pending for steps in set(self._steps)]
             until = min([t for t in changes if t > self._now] + [end])
-            self._worlds.advance(self._acting(), until - self._now)
+            self._worlds.advance(self._arrived_signals(), until - self._now)
             self._now = until
-        while len(self._coming) > 1 and self._coming[1][0] + longest <= self._now:
-            self._coming.pop(0)
+        while len(self._pending) > 1 and self._pending[1][0] + longest <= self._now:
+            self._pending.pop(0)
 
-    def _acting(self) -> Array:
+    def _arrived_signals(self) -> Array:
         """Return the newest signals that have arrived, the first ones if none have."""
-        acting = np.array(self._coming[0][1])
-        for since, signals in self._coming:
+        acting = np.array(self._pending[0][1])
+        for since, signals in self._pending:
             arrived = since + self._steps <= self._now
             acting[arrived] = signals[arrived]
         return acting
@@ -326,7 +334,7 @@ def standing_heights(robot: Robot, terrain: Terrain, q: Array) -> Array:
     return place_on_ground(scene, q)[:, 2]
 
 
-def placed(q: Array, stands: Array, policy: BoundPolicy) -> Array:
+def place_base(q: Array, stands: Array, policy: BoundPolicy) -> Array:
     """Return coordinates (trials, nq) with the base at the height of the contract.
 
     Without one, the base keeps the height of the robot's file if the feet are then at most
@@ -349,7 +357,7 @@ def dry_friction(policy: BoundPolicy, conditions: Conditions) -> dict[str, Array
     }
 
 
-def _changed(
+def _modify_model(
     model: Any, base: int, friction: float, mass: float, joint_friction: Mapping[str, float]
 ) -> Any:
     """Return a copy of a model with another friction, a heavier base and rougher joints.
@@ -365,9 +373,9 @@ def _changed(
     return changed
 
 
-def elevation(terrain: Terrain) -> Callable[[Array], Array]:
+def height_function(terrain: Terrain) -> Callable[[Array], Array]:
     """Return a function from points (worlds, n, 2) to the ground's heights (worlds, n), m."""
     if isinstance(terrain, Plane):
         return lambda points: np.zeros(points.shape[:-1])
-    look = ground_sampler(terrain)
-    return lambda points: look(points.reshape(-1, 2))[0].reshape(points.shape[:-1])
+    sample = ground_sampler(terrain)
+    return lambda points: sample(points.reshape(-1, 2))[0].reshape(points.shape[:-1])

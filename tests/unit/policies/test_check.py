@@ -56,11 +56,11 @@ def test_feet_start_on_or_above_the_ground(standing: BoundPolicy, height: float 
 
 def test_legs_without_gains_let_the_robot_fall(standing: BoundPolicy) -> None:
     """Servos with a fraction of their stiffness bend by m g / k and more, until they give in."""
-    edge = margins.margin(standing, PolicyEngine(), "weaker gains", STILL)
-    assert edge.fails
-    assert 0 <= edge.high < edge.low < 1
-    assert edge.low - edge.high == pytest.approx(2.0**-margins.BISECTIONS)
-    for value, stands in ((edge.low, True), (edge.high, False)):
+    margin = margins.find_margin(standing, PolicyEngine(), "weaker gains", STILL)
+    assert margin.fails
+    assert 0 <= margin.high < margin.low < 1
+    assert margin.low - margin.high == pytest.approx(2.0**-margins.BISECTIONS)
+    for value, stands in ((margin.low, True), (margin.high, False)):
         changed = margins.FACTORS["weaker gains"].change(standing, draw(standing, STILL), value)
         done = run(standing, PolicyEngine(), changed, STILL)
         assert (2 * done.succeeded.sum() > STILL.count) == stands
@@ -68,9 +68,9 @@ def test_legs_without_gains_let_the_robot_fall(standing: BoundPolicy) -> None:
 
 def test_a_robot_that_stands_does_so_on_soft_ground(standing: BoundPolicy) -> None:
     """Ground stiffness is varied under a law that has one."""
-    edge = margins.margin(standing, PolicyEngine(), GROUND, STILL.shortened(2))
-    assert edge.law == margins.SOFT_LAW
-    assert margins.FACTORS[GROUND].position(edge.value) > 0.5
+    margin = margins.find_margin(standing, PolicyEngine(), GROUND, STILL.shortened(2))
+    assert margin.law == margins.SOFT_LAW
+    assert margins.FACTORS[GROUND].position(margin.value) > 0.5
 
 
 def test_joint_friction_is_that_of_the_torque_limit(standing: BoundPolicy) -> None:
@@ -140,12 +140,12 @@ def test_the_first_event_is_the_first_measure_out_of_its_usual_range() -> None:
 
 def test_engines_are_compared_only_beyond_their_intervals() -> None:
     rows = [EngineResult("a", DT, Survival(20, 20)), EngineResult("b", DT, Survival(18, 20))]
-    assert separation.extremes(rows) is None
+    assert separation.best_and_worst(rows) is None
     rows.append(EngineResult("c", DT, Survival(2, 20)))
-    pair = separation.extremes(rows)
+    pair = separation.best_and_worst(rows)
     assert pair is not None
     assert [row.engine for row in pair] == ["a", "c"]
-    assert separation.extremes([EngineResult("d", DT, failure="refused")]) is None
+    assert separation.best_and_worst([EngineResult("d", DT, failure="refused")]) is None
 
 
 def test_ground_too_soft_to_stand_on_is_named(standing: BoundPolicy) -> None:
@@ -157,10 +157,12 @@ def test_ground_too_soft_to_stand_on_is_named(standing: BoundPolicy) -> None:
         EngineResult.of(name, DT, run(standing, engine, trials, plan))
         for name, engine in chosen.items()
     ]
-    pair = separation.extremes(rows)
+    pair = separation.best_and_worst(rows)
     assert pair is not None
     variants = separation.variants(chosen[pair[1].engine], plan)
-    apart = separation.separation(pair, [separation.run_variant(standing, *v) for v in variants])
+    apart = separation.combine_results(
+        pair, [separation.run_variant(standing, *v) for v in variants]
+    )
     assert apart.falling == "soft ground"
     changes = {variant.change.split()[0] for variant in apart.variants}
     assert {"c_N", "c_T", "d_N", "dt"} <= changes
@@ -172,7 +174,7 @@ def test_a_check_writes_a_page_and_json(tmp_path: Path, capsys: pytest.CaptureFi
     from tarsus.policies import policy_toml
 
     made = contract(tmp_path, scale=0.0)
-    (tmp_path / "policy.toml").write_text(policy_toml.written(made, tmp_path))
+    (tmp_path / "policy.toml").write_text(policy_toml.to_toml(made, tmp_path))
     command = ["policy", "check", str(tmp_path / "policy.toml"), "--robot", "mini_cheetah"]
     command += ["--ask", "0", "0", "0", "--dt", "0.005", "--duration", "0.5", "--trials", "4"]
     command += ["--laws", "moreau,mujoco", "--survival-only"]

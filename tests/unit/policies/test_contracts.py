@@ -17,9 +17,9 @@ from tarsus.errors import InvalidFile, InvalidValue, UnknownName, UnmetCondition
 from tarsus.policies import policy_toml
 from tarsus.policies.binding import BoundPolicy
 from tarsus.policies.contract import Contract, Term, as_numbers
-from tarsus.policies.importers.base import range_of
+from tarsus.policies.importers.base import parse_range
 from tarsus.policies.importers.isaaclab import IsaacLab
-from tarsus.policies.loading import contract_of, yaml_table
+from tarsus.policies.loading import load_contract, yaml_table
 
 JOINTS = 12
 
@@ -68,22 +68,22 @@ def test_a_deployment_file_of_isaac_lab(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.chdir(tmp_path)
     linear(tmp_path / "policy.onnx", 18)
     (tmp_path / "deploy.yaml").write_text(DEPLOY)
-    found = contract_of(tmp_path)
-    assert found.rate == pytest.approx(50.0)
-    assert found.joints == (3, 4, 5, 0, 1, 2, 6, 7, 8, 9, 10, 11)
-    assert found.kp == (13, 14, 15, 10, 11, 12, 16, 17, 18, 19, 20, 21)
-    assert found.kd == 0.5
-    assert found.ranges == {"lin_vel_x": (-0.5, 1.0)}
-    assert [term.name for term in found.ordered_terms] == [
+    contract = load_contract(tmp_path)
+    assert contract.rate == pytest.approx(50.0)
+    assert contract.joints == (3, 4, 5, 0, 1, 2, 6, 7, 8, 9, 10, 11)
+    assert contract.kp == (13, 14, 15, 10, 11, 12, 16, 17, 18, 19, 20, 21)
+    assert contract.kd == 0.5
+    assert contract.ranges == {"lin_vel_x": (-0.5, 1.0)}
+    assert [term.name for term in contract.ordered_terms] == [
         "base_ang_vel",
         "projected_gravity",
         "command",
     ]
-    assert found.ordered_terms[1].clip == (-1.0, 1.0)
-    assert found.missing() == []
+    assert contract.ordered_terms[1].clip == (-1.0, 1.0)
+    assert contract.missing() == []
     assert not (tmp_path / "evil").exists()
-    bound = BoundPolicy.of(found, load("mini_cheetah"))
-    assert bound.actuators.tolist() == list(found.joints or ())
+    bound = BoundPolicy.of(contract, load("mini_cheetah"))
+    assert bound.actuators.tolist() == list(contract.joints or ())
 
 
 def test_metadata_of_mjlab(tmp_path: Path) -> None:
@@ -98,13 +98,13 @@ def test_metadata_of_mjlab(tmp_path: Path) -> None:
         action_scale="0.3",
         observation_names="projected_gravity,joint_pos,joint_vel",
     )
-    found = contract_of(file)
-    assert found.joints == tuple(names)
-    assert found.scale == 0.3
-    assert [term.name for term in found.ordered_terms][1:] == ["joint_pos_rel", "joint_vel"]
-    assert found.origin("kp") == "metadata of policy.onnx"
-    assert found.origin("rate") == "assumed"
-    assert BoundPolicy.of(found, load("mini_cheetah")).count == JOINTS
+    contract = load_contract(file)
+    assert contract.joints == tuple(names)
+    assert contract.scale == 0.3
+    assert [term.name for term in contract.ordered_terms][1:] == ["joint_pos_rel", "joint_vel"]
+    assert contract.origin("kp") == "metadata of policy.onnx"
+    assert contract.origin("rate") == "assumed"
+    assert BoundPolicy.of(contract, load("mini_cheetah")).count == JOINTS
 
 
 def test_metadata_of_holosoma_asks_for_the_default_positions(tmp_path: Path) -> None:
@@ -117,10 +117,10 @@ def test_metadata_of_holosoma_asks_for_the_default_positions(tmp_path: Path) -> 
         kd=json.dumps([0.5] * JOINTS),
         command_ranges=json.dumps({"lin_vel_x": [-1, 1], "ang_vel_yaw": [-2, 2]}),
     )
-    found = contract_of(file)
-    assert [question.name for question in found.missing()] == ["positions"]
-    assert found.ranges["ang_vel_z"] == (-2.0, 2.0)
-    keys = [term.key for term in found.ordered_terms]
+    contract = load_contract(file)
+    assert [question.name for question in contract.missing()] == ["positions"]
+    assert contract.ranges["ang_vel_z"] == (-2.0, 2.0)
+    keys = [term.key for term in contract.ordered_terms]
     assert keys == sorted(keys)
 
 
@@ -130,10 +130,10 @@ def test_terms_of_legged_gym_follow_from_sizes(tmp_path: Path, size: int, names:
     text = f"kps: 20\nkds: 0.5\ndefault_angles: 0.1\naction_scale: 0.25\nnum_actions: {JOINTS}\n"
     text += f"num_obs: {size}\nsimulation_dt: 0.002\ncontrol_decimation: 10\n"
     (tmp_path / "config.yaml").write_text(text)
-    found = contract_of(tmp_path)
-    assert found.rate == 50.0
-    assert len(found.terms or ()) == names
-    BoundPolicy.of(found, load("mini_cheetah"))
+    contract = load_contract(tmp_path)
+    assert contract.rate == 50.0
+    assert len(contract.terms or ()) == names
+    BoundPolicy.of(contract, load("mini_cheetah"))
 
 
 TOML = """
@@ -151,18 +151,18 @@ terms = ["projected_gravity", { name = "joint_pos_rel", scale = 2, history = 3 }
 def test_a_contract_by_hand_comes_back_as_it_was_written(tmp_path: Path) -> None:
     linear(tmp_path / "policy.onnx", 39)
     (tmp_path / "policy.toml").write_text(TOML)
-    found = contract_of(tmp_path)
-    (tmp_path / "again.toml").write_text(policy_toml.written(found, tmp_path))
-    again = contract_of(tmp_path / "again.toml")
+    contract = load_contract(tmp_path)
+    (tmp_path / "again.toml").write_text(policy_toml.to_toml(contract, tmp_path))
+    again = load_contract(tmp_path / "again.toml")
     for name in ("rate", "joints", "scale", "kp", "kd", "positions", "terms"):
-        assert getattr(again, name) == getattr(found, name)
+        assert getattr(again, name) == getattr(contract, name)
 
 
 def test_settings_stand_above_files(tmp_path: Path) -> None:
     linear(tmp_path / "policy.onnx", 39)
     (tmp_path / "policy.toml").write_text(TOML)
-    found = contract_of(tmp_path, settings=["rate=50", "order=alphabetical"])
-    assert (found.rate, found.order, found.origin("rate")) == (50.0, "alphabetical", "set")
+    contract = load_contract(tmp_path, settings=["rate=50", "order=alphabetical"])
+    assert (contract.rate, contract.order, contract.origin("rate")) == (50.0, "alphabetical", "set")
 
 
 @pytest.mark.parametrize(
@@ -182,7 +182,7 @@ def test_settings_stand_above_files(tmp_path: Path) -> None:
 def test_a_wrong_value_is_named(tmp_path: Path, setting: str, kind: Any, subject: str) -> None:
     file = linear(tmp_path / "policy.onnx", 39)
     with refused(kind, subject):
-        contract_of(file, settings=[setting])
+        load_contract(file, settings=[setting])
 
 
 @pytest.mark.parametrize(
@@ -202,9 +202,9 @@ def test_what_does_not_fit_the_robot_or_the_network_is_named(
 ) -> None:
     linear(tmp_path / "policy.onnx", 39)
     (tmp_path / "policy.toml").write_text(TOML)
-    found = contract_of(tmp_path).with_values("test", **change)
+    contract = load_contract(tmp_path).with_values("test", **change)
     with refused(kind, subject):
-        BoundPolicy.of(found, load("mini_cheetah"))
+        BoundPolicy.of(contract, load("mini_cheetah"))
 
 
 @pytest.mark.parametrize(
@@ -215,7 +215,7 @@ def test_broken_yaml_is_refused(tmp_path: Path, text: str) -> None:
     file.write_text(text)
     linear(tmp_path / "policy.onnx", 39)
     with pytest.raises(InvalidFile):
-        contract_of(tmp_path / "policy.onnx")
+        load_contract(tmp_path / "policy.onnx")
 
 
 def test_values_of_the_wrong_kind_are_refused() -> None:
@@ -223,7 +223,7 @@ def test_values_of_the_wrong_kind_are_refused() -> None:
     with refused(InvalidFile, "kp"):
         as_numbers("kp", [])
     with refused(InvalidFile, "clip"):
-        range_of("clip", [[1.0], 2.0])
+        parse_range("clip", [[1.0], 2.0])
     table = {"joint_ids_map": [0], "observations": {"joint_vel": {"params": 3}}}
     with refused(InvalidFile, "params of joint_vel"):
         IsaacLab().fill(Contract("policy.onnx"), table, "deploy.yaml")
@@ -244,13 +244,13 @@ def test_a_damaged_network_is_refused(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "policy.onnx"
     file.write_bytes(content)
     with pytest.raises(InvalidFile):
-        contract_of(file)
+        load_contract(file)
 
 
 def test_a_contract_without_a_network_is_refused(tmp_path: Path) -> None:
     (tmp_path / "policy.toml").write_text("rate = 50\n")
     with refused(InvalidFile, "network"):
-        contract_of(tmp_path)
+        load_contract(tmp_path)
     with pytest.raises(InvalidFile):
-        contract_of(tmp_path / "policy.onnx")
+        load_contract(tmp_path / "policy.onnx")
     assert Contract("x").missing()[0].name == "rate"

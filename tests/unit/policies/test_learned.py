@@ -20,7 +20,7 @@ from tarsus.policies.binding import BoundPolicy
 from tarsus.policies.control_loop import ControlLoop
 from tarsus.policies.controller import PolicyController
 from tarsus.policies.learned import save_onnx
-from tarsus.policies.loading import contract_of
+from tarsus.policies.loading import load_contract
 from tarsus.simulation import resolve
 
 COMMAND = (0.6, 0.1, 0.3)
@@ -46,7 +46,11 @@ def walk(file: Path, seconds: float) -> np.ndarray:
     """Return the coordinates (steps, nq) of a run of a policy's file."""
     controller = PolicyController(file, "mini_cheetah", COMMAND)
     simulation = tarsus.Simulation(
-        controller.bound.driven, "moreau", controller=controller, dt=0.004, stiction=False
+        controller.bound.robot_with_armature,
+        "moreau",
+        controller=controller,
+        dt=0.004,
+        stiction=False,
     )
     simulation.set(q=controller.start)
     return simulation.run(seconds)["q"].values.squeeze()
@@ -90,7 +94,7 @@ def test_terms_are_the_task_s_observation(tmp_path: Path, policy: Policy) -> Non
     """Every part of the observation but the last action, at random states."""
     environment = trial_environment(policy, "moreau", 0.004, "plane")
     observer = TaskObserver(environment.work, environment.terrain.parameters())
-    contract = contract_of(save_onnx(policy, tmp_path / "policy.onnx"))
+    contract = load_contract(save_onnx(policy, tmp_path / "policy.onnx"))
     bound = BoundPolicy.of(contract, resolve.robot("mini_cheetah"))
     generator, stand = np.random.default_rng(1), environment.work.stand
     sizes = environment.outline.observed
@@ -115,14 +119,14 @@ def observation(bound: BoundPolicy, time: float, q: np.ndarray, u: np.ndarray) -
         seen.append(values[0].copy())
         return values
 
-    ControlLoop(bound, 1).signals(
+    ControlLoop(bound, 1).step(
         time,
         q[None],
         u[None],
         np.array([COMMAND]),
         lambda points: np.zeros(points.shape[:-1]),
         np.zeros((1, 4)),
-        disturbed=record,
+        disturb=record,
     )
     return seen[0]
 
@@ -135,6 +139,6 @@ def test_tasks_without_terms_are_refused(tmp_path: Path, task: str) -> None:
 
 
 def test_the_contract_names_the_robot_of_the_training(tmp_path: Path, policy: Policy) -> None:
-    contract = contract_of(save_onnx(policy, tmp_path / "policy.onnx"))
+    contract = load_contract(save_onnx(policy, tmp_path / "policy.onnx"))
     assert contract.robot == "mini_cheetah" and not contract.missing()
     assert contract.ranges["lin_vel_x"] == (0.3, 1.0)

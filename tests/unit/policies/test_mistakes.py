@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tarsus.policies.contract import Contract, Term, numbers
-from tarsus.policies.mistakes import JOINTWISE, MISTAKES, JointNames, changes
+from tarsus.policies.mistakes import MISTAKES, PER_JOINT_FIELDS, JointNames, changes
 
 JOINTS = tuple(f"{leg}_{part}" for leg in ("FR", "FL", "RR", "RL") for part in ("hip", "knee"))
 CONTRACT = Contract(
@@ -34,7 +34,9 @@ def meaning(contract: Contract, joints: tuple[str, ...]) -> tuple[object, ...]:
         (t.name, numbers(t.scale), t.history, tuple(t.options.get("order", ()) or ()))
         for t in contract.ordered_terms
     ]
-    numbers_of = [getattr(contract, name) for name in JOINTWISE if name not in ("scale", "offset")]
+    numbers_of = [
+        getattr(contract, name) for name in PER_JOINT_FIELDS if name not in ("scale", "offset")
+    ]
     offset = "default" if contract.offset == "default" else float(sum(numbers(contract.offset)))
     rest = numbers(contract.scale), offset, contract.rate, contract.layout, contract.newest
     return (*names, *terms, *map(str, numbers_of), *map(str, rest))

@@ -39,8 +39,8 @@ def view(policy: BoundPolicy, q: Array, u: Array, action: Array) -> ObservedStat
     return ObservedState(
         q,
         u,
-        q[:, policy.q_places],
-        u[:, policy.u_places],
+        q[:, policy.q_indices],
+        u[:, policy.u_indices],
         policy.each("positions"),
         action,
         0 * action,

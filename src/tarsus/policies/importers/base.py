@@ -58,7 +58,7 @@ class Importer(ABC):
         """
 
 
-def term_named(label: str, **values: Any) -> Term:
+def find_term(label: str, **values: Any) -> Term:
     """Return the term that a trainer calls by this name; UnknownName with near names if none."""
     name = ALIASES.get(label, label)
     if name not in TERMS:
@@ -80,7 +80,7 @@ def as_table(name: str, value: Any) -> Mapping[str, Any]:
     return value
 
 
-def listed(name: str, value: Any) -> list[Any]:
+def parse_list(name: str, value: Any) -> list[Any]:
     """Return a list from JSON or from words between commas; InvalidFile, naming it, for others."""
     if isinstance(value, str):
         text = value.strip()
@@ -98,21 +98,21 @@ def number_list(name: str, value: Any) -> Numbers:
     if isinstance(value, int | float):
         return as_numbers(name, value)
     try:
-        found = [float(item) for item in listed(name, value)]
+        values = [float(item) for item in parse_list(name, value)]
     except (TypeError, ValueError):
         raise InvalidFile(f"{name} must be a list of numbers.", name) from None
-    return as_numbers(name, found if len(found) != 1 else found[0])
+    return as_numbers(name, values if len(values) != 1 else values[0])
 
 
 def name_list(name: str, value: Any) -> tuple[str, ...]:
     """Return names from JSON or from words between commas."""
-    found = listed(name, value)
-    if not all(isinstance(item, str) for item in found):
+    values = parse_list(name, value)
+    if not all(isinstance(item, str) for item in values):
         raise InvalidFile(f"{name} must be a list of names.", name)
-    return tuple(found)
+    return tuple(values)
 
 
-def range_of(name: str, value: Any) -> tuple[float, float] | None:
+def parse_range(name: str, value: Any) -> tuple[float, float] | None:
     """Return a range of two numbers; None for none."""
     if value is None:
         return None

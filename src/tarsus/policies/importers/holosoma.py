@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tarsus.policies.contract import ASSUMED, COMMANDS, Contract, Term
-from tarsus.policies.importers.base import Importer, name_list, number_list, range_of
+from tarsus.policies.importers.base import Importer, name_list, number_list, parse_range
 from tarsus.schema import parse_json
 
 PHASE = {"period": 1.0, "phases": (0.0, math.pi), "standing": math.pi}
@@ -26,7 +26,7 @@ TERMS = (
     Term("projected_gravity"),
     Term("sin_phase", options=PHASE),
 )
-USUAL = {"rate": 50.0, "scale": 0.25, "terms": TERMS, "order": "alphabetical"}
+ASSUMED_VALUES = {"rate": 50.0, "scale": 0.25, "terms": TERMS, "order": "alphabetical"}
 AXES = {"lin_vel_x": COMMANDS[0], "lin_vel_y": COMMANDS[1], "ang_vel_yaw": COMMANDS[2]}
 
 
@@ -37,14 +37,16 @@ class Holosoma(Importer):
         return "dof_names" in data and "kp" in data
 
     def fill(self, contract: Contract, data: Mapping[str, Any], source: str) -> Contract:
-        found: dict[str, Any] = {"joints": name_list("dof_names", data["dof_names"])}
+        values: dict[str, Any] = {"joints": name_list("dof_names", data["dof_names"])}
         for name in ("kp", "kd"):
             if name in data:
-                found[name] = number_list(name, data[name])
+                values[name] = number_list(name, data[name])
         if "command_ranges" in data:
             table = parse_json("command_ranges", data["command_ranges"])
-            ends = {AXES[k]: range_of(k, v) for k, v in dict(table).items() if k in AXES}
-            found["ranges"] = {name: value for name, value in ends.items() if value is not None}
-        filled = contract.with_values(source, **found)
-        usual = {k: v for k, v in USUAL.items() if getattr(contract, k) in (None, "listed")}
+            ends = {AXES[k]: parse_range(k, v) for k, v in dict(table).items() if k in AXES}
+            values["ranges"] = {name: value for name, value in ends.items() if value is not None}
+        filled = contract.with_values(source, **values)
+        usual = {
+            k: v for k, v in ASSUMED_VALUES.items() if getattr(contract, k) in (None, "listed")
+        }
         return filled.with_values(f"{ASSUMED}: locomotion tasks of holosoma", **usual)

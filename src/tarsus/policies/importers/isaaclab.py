@@ -16,9 +16,9 @@ from tarsus.policies.importers.base import (
     Importer,
     as_list,
     as_table,
+    find_term,
     number_list,
-    range_of,
-    term_named,
+    parse_range,
 )
 
 ACTIONS = {
@@ -35,24 +35,24 @@ class IsaacLab(Importer):
         return "joint_ids_map" in data and "observations" in data
 
     def fill(self, contract: Contract, data: Mapping[str, Any], source: str) -> Contract:
-        places = tuple(_place(item) for item in as_list("joint_ids_map", data["joint_ids_map"]))
-        found: dict[str, Any] = {"joints": places}
+        indices = tuple(_index(item) for item in as_list("joint_ids_map", data["joint_ids_map"]))
+        values: dict[str, Any] = {"joints": indices}
         if "step_dt" in data:
-            found["rate"] = 1 / _positive("step_dt", data["step_dt"])
+            values["rate"] = 1 / _positive("step_dt", data["step_dt"])
         for name, key in (("kp", "stiffness"), ("kd", "damping")):
             if key in data:
-                found[name] = _in_policy_order(key, number_list(key, data[key]), places)
+                values[name] = _in_policy_order(key, number_list(key, data[key]), indices)
         if "default_joint_pos" in data:
-            found["positions"] = number_list("default_joint_pos", data["default_joint_pos"])
-        found |= _action(as_table("actions", data.get("actions") or {}))
-        found["terms"] = tuple(
-            _term(str(name), as_table(f"observations.{name}", given))
-            for name, given in as_table("observations", data["observations"]).items()
+            values["positions"] = number_list("default_joint_pos", data["default_joint_pos"])
+        values |= _action(as_table("actions", data.get("actions") or {}))
+        values["terms"] = tuple(
+            _term(str(name), as_table(f"observations.{name}", config))
+            for name, config in as_table("observations", data["observations"]).items()
         )
-        found |= {"order": "listed", "layout": "by term", "newest": "last"}
+        values |= {"order": "listed", "layout": "by term", "newest": "last"}
         if data.get("commands"):
-            found["ranges"] = _ranges(as_table("commands", data["commands"]))
-        return contract.with_values(source, **found)
+            values["ranges"] = _ranges(as_table("commands", data["commands"]))
+        return contract.with_values(source, **values)
 
 
 def _action(actions: Mapping[str, Any]) -> dict[str, Any]:
@@ -64,53 +64,54 @@ def _action(actions: Mapping[str, Any]) -> dict[str, Any]:
             f" {', '.join(ACTIONS)}, one at a time.",
             "actions",
         )
-    (kind, given) = next(iter(actions.items()))
-    own = as_table(f"actions.{kind}", given)
-    found: dict[str, Any] = {"kind": ACTIONS[kind]}
+    (kind, config) = next(iter(actions.items()))
+    own = as_table(f"actions.{kind}", config)
+    values: dict[str, Any] = {"kind": ACTIONS[kind]}
     for name in ("scale", "offset"):
         if own.get(name) is not None:
-            found[name] = number_list(f"actions.{kind}.{name}", own[name])
+            values[name] = number_list(f"actions.{kind}.{name}", own[name])
     if own.get("clip") is not None:
-        found["clip"] = _clip(f"actions.{kind}.clip", own["clip"])
-    return found
+        values["clip"] = _clip(f"actions.{kind}.clip", own["clip"])
+    return values
 
 
-def _term(name: str, given: Mapping[str, Any]) -> Any:
-    params = as_table(f"params of {name}", given.get("params") or {})
+def _term(name: str, config: Mapping[str, Any]) -> Any:
+    params = as_table(f"params of {name}", config.get("params") or {})
     options = {key: params[key] for key in ("period",) if key in params}
-    history = given.get("history_length") or 1
+    history = config.get("history_length") or 1
     if isinstance(history, bool) or not isinstance(history, int):
         raise InvalidFile(f"history_length of {name} must be a whole number.", name)
-    scale = given.get("scale")
-    return term_named(
+    scale = config.get("scale")
+    return find_term(
         name,
         scale=1.0 if scale is None else number_list(f"scale of {name}", scale),
-        clip=range_of(f"clip of {name}", given.get("clip")),
+        clip=parse_range(f"clip of {name}", config.get("clip")),
         history=max(history, 1),
         options=options,
     )
 
 
 def _ranges(commands: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
-    found = {}
-    for name, given in commands.items():
-        own = as_table(f"commands.{name}", given)
+    values = {}
+    for name, config in commands.items():
+        own = as_table(f"commands.{name}", config)
         for axis, ends in as_table(f"commands.{name}.ranges", own.get("ranges") or {}).items():
-            ends = range_of(f"commands.{name}.ranges.{axis}", ends)
+            ends = parse_range(f"commands.{name}.ranges.{axis}", ends)
             if ends is not None:
-                found[str(axis)] = ends
-    return found
+                values[str(axis)] = ends
+    return values
 
 
-def _in_policy_order(name: str, values: Numbers, places: tuple[int, ...]) -> Numbers:
+def _in_policy_order(name: str, values: Numbers, indices: tuple[int, ...]) -> Numbers:
     """Numbers in the order of the robot's actuators, brought into the policy's."""
     if not isinstance(values, tuple):
         return values
-    if max(places, default=0) >= len(values):
+    if max(indices, default=0) >= len(values):
         raise InvalidFile(
-            f"{name} has {len(values)} numbers, but joint_ids_map names number {max(places)}.", name
+            f"{name} has {len(values)} numbers, but joint_ids_map names number {max(indices)}.",
+            name,
         )
-    return tuple(values[place] for place in places)
+    return tuple(values[index] for index in indices)
 
 
 def _clip(name: str, value: Any) -> tuple[float, float] | None:
@@ -118,10 +119,10 @@ def _clip(name: str, value: Any) -> tuple[float, float] | None:
         if any(item != value[0] for item in value):
             raise Unsupported(f"{name} differs from joint to joint, which is not supported.", name)
         value = value[0]
-    return range_of(name, value)
+    return parse_range(name, value)
 
 
-def _place(value: Any) -> int:
+def _index(value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
         raise InvalidFile("joint_ids_map must hold whole numbers from 0 on.", "joint_ids_map")
     return int(value)

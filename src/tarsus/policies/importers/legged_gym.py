@@ -24,7 +24,7 @@ class LeggedGym(Importer):
 
     def fill(self, contract: Contract, data: Mapping[str, Any], source: str) -> Contract:
         n, size = (_count(name, data.get(name)) for name in ("num_actions", "num_obs"))
-        found: dict[str, Any] = {"joints": tuple(range(n))}
+        values: dict[str, Any] = {"joints": tuple(range(n))}
         for name, key in (
             ("kp", "kps"),
             ("kd", "kds"),
@@ -32,13 +32,13 @@ class LeggedGym(Importer):
             ("scale", "action_scale"),
         ):
             if key in data:
-                found[name] = number_list(key, data[key])
+                values[name] = number_list(key, data[key])
         if "simulation_dt" in data and "control_decimation" in data:
             step, every = (_number(k, data[k]) for k in ("simulation_dt", "control_decimation"))
             if not step * every > 0:
                 raise InvalidFile("simulation_dt and control_decimation must be positive.", "rate")
-            found["rate"] = round(1 / (step * every), 9)
-        filled = contract.with_values(source, **found)
+            values["rate"] = round(1 / (step * every), 9)
+        filled = contract.with_values(source, **values)
         named = {"terms": _terms(data, n, size)}
         return filled.with_values(f"{ASSUMED} from the sizes in {source}", **named)
 
@@ -76,7 +76,7 @@ def _count(name: str, value: Any) -> int:
 
 
 def _number(name: str, value: Any) -> float:
-    found = number_list(name, value)
-    if not isinstance(found, float):
+    values = number_list(name, value)
+    if not isinstance(values, float):
         raise InvalidFile(f"{name} must be a number.", name)
-    return found
+    return values

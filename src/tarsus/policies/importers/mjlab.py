@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tarsus.policies.contract import ASSUMED, Contract, Term
-from tarsus.policies.importers.base import Importer, name_list, number_list, term_named
+from tarsus.policies.importers.base import Importer, find_term, name_list, number_list
 
 USUAL_RATE = 50.0  # Hz
 RELATIVE = {"joint_pos": "joint_pos_rel", "joint_vel": "joint_vel", "command": "command"}
@@ -28,7 +28,7 @@ class Mjlab(Importer):
         return "joint_names" in data and "observation_names" in data
 
     def fill(self, contract: Contract, data: Mapping[str, Any], source: str) -> Contract:
-        found: dict[str, Any] = {"joints": name_list("joint_names", data["joint_names"])}
+        values: dict[str, Any] = {"joints": name_list("joint_names", data["joint_names"])}
         for name, key in (
             ("kp", "joint_stiffness"),
             ("kd", "joint_damping"),
@@ -36,11 +36,11 @@ class Mjlab(Importer):
             ("scale", "action_scale"),
         ):
             if key in data:
-                found[name] = number_list(key, data[key])
+                values[name] = number_list(key, data[key])
         follows = "anchor_body_name" in data
         labels = name_list("observation_names", data["observation_names"])
-        found["terms"] = tuple(term for label in labels for term in _terms(label, follows))
-        filled = contract.with_values(source, **found)
+        values["terms"] = tuple(term for label in labels for term in _terms(label, follows))
+        filled = contract.with_values(source, **values)
         if filled.rate is None:
             filled = filled.with_values(ASSUMED, rate=USUAL_RATE)
         return filled
@@ -51,4 +51,4 @@ def _terms(label: str, follows: bool) -> list[Term]:
         return [Term(name, label=label) for name in TRACKING[label]]
     if label in RELATIVE:
         return [Term(RELATIVE[label], label=label)]
-    return [term_named(label)]
+    return [find_term(label)]

@@ -26,5 +26,5 @@ class Tarsus(Importer):
             table = tomllib.loads(str(data[KEY]))
         except (tomllib.TOMLDecodeError, RecursionError):
             raise InvalidFile(f"{KEY} in {source} is not valid TOML.", KEY) from None
-        table = {key: value for key, value in table.items() if key not in policy_toml.PATHS}
-        return policy_toml.overlaid(contract, table, source, Path())
+        table = {key: value for key, value in table.items() if key not in policy_toml.PATH_FIELDS}
+        return policy_toml.overlay(contract, table, source, Path())
