@@ -1,8 +1,8 @@
-"""A policy's contract: everything besides the weights that makes a network drive a robot.
+"""Contract of a policy: everything besides its weights that is needed to run it on a robot.
 
-A network maps observations to actions. Which observations, in which order and units, how often, and
-what an action means to a motor is agreed upon between training and deployment, and usually written
-down in part only. A `Contract` has all of it as data; every value remembers where it came from.
+A network maps observations to actions. Training and deployment must agree on the observations,
+their order and units, the control rate, and the meaning of an action to a motor. Usually only part
+of this is written down. A `Contract` holds all of it as data, and records the source of every value.
 """
 
 from __future__ import annotations
@@ -14,35 +14,35 @@ from typing import Any
 
 from tarsus.errors import InvalidFile, InvalidValue, quoted, unknown_name
 
-Numbers = float | tuple[float, ...]  # one for all joints, or one for each in the policy's order
+Numbers = float | tuple[float, ...]  # for all joints, or per joint in the policy's order
 ACTION_KINDS = ("position", "torque", "velocity")
 ORDERS = ("listed", "alphabetical")
 LAYOUTS = ("by term", "by sample")
 NEWEST_CHOICES = ("last", "first")
 FIRST_CHOICES = ("repeat", "zero")
-DEFAULT_OFFSET = "default"  # in place of the actions' offset: the default positions
+DEFAULT_OFFSET = "default"  # value of `offset` that stands for the default positions
 ASSUMED = "assumed"
 COMMANDS = ("lin_vel_x", "lin_vel_y", "ang_vel_z")
 
 
 @dataclass(frozen=True)
 class Term:
-    """A part of the observation.
+    """Observation term with its scaling and history.
 
     Parameters
     ----------
     name : str
-        One of `terms.TERMS`.
+        Key of `terms.TERMS`.
     scale : float or tuple of float
-        Factor on the term, or on each of its numbers.
+        Factor on the term, or on each of its components.
     clip : tuple of float or None
-        Least and greatest value before scaling.
+        Minimum and maximum value before scaling.
     history : int
-        How many control periods the policy sees of it.
+        Number of samples that the policy observes, one per control period.
     options : mapping
-        What the term needs, such as the period of a gait.
+        Options of the term, such as the period of a gait.
     label : str
-        The name in the source, by which terms are sorted where their order is alphabetical.
+        Name in the source, by which terms are sorted if their order is alphabetical.
     """
 
     name: str
@@ -54,22 +54,22 @@ class Term:
 
     @property
     def key(self) -> str:
-        """The name in the source."""
+        """Name of the term in the source."""
         return self.label or self.name
 
 
 @dataclass(frozen=True)
 class Question:
-    """A value that a contract lacks.
+    """Value that is missing from a contract.
 
     Parameters
     ----------
     name : str
-        Of the field.
+        Name of the missing field.
     meaning : str
-        What is asked, with its unit.
+        Description of the field, with its unit.
     choices : tuple of str
-        Likely answers, the likeliest first.
+        Common values, the most common first.
     """
 
     name: str
@@ -79,62 +79,64 @@ class Question:
 
 @dataclass(frozen=True)
 class Contract:
-    """What a network sees, how often, and what its actions do.
+    """Observations, control rate and actions of a policy.
 
     Parameters
     ----------
     network : str
         Path of the network's file.
     rate : float or None
-        Control periods per second, Hz.
+        Control rate, Hz.
     joints : tuple of str or int, or None
-        Joints in the policy's order; a number counts the robot's actuators from zero.
+        Joints in the policy's order, by name or by zero-based index of the robot's actuators.
     kind : str
-        What an action becomes: the target of a position or velocity servo, or a torque.
+        Meaning of an action: "position" or "velocity" for a servo target, or "torque".
     scale, offset : numbers
-        The target is offset + scale * action; the offset "default" is the default positions.
+        Target = offset + scale * action; the offset "default" means the default positions.
     clip : tuple of float or None
-        Least and greatest action before scaling.
+        Minimum and maximum action before scaling.
     filter : float or None
-        Cut-off frequency, Hz, of a first-order low-pass filter on the actions.
+        Cut-off frequency of a first-order low-pass filter on the actions, Hz; None for no filter.
     delay : float
-        From the observation to the action that it causes, s.
+        Delay from the observation to the resulting action, s.
     kp, kd : numbers or None
         Gains of the servos, N m/rad and N m s/rad.
     torque_limit : numbers or None
-        Largest torque, N m; None: the robot's.
+        Torque limit, N m; None for the robot's own.
     armature : numbers or None
-        Inertia of the motors at the joints, kg m^2; None: the robot's.
+        Rotor inertia reflected to the joints, kg m^2; None for the robot's own.
     positions : numbers or None
-        Default joint positions, rad, from which the robot starts.
+        Default joint positions, in which the robot also starts, rad.
     terms : tuple of Term or None
-        The parts of the observation.
+        Terms of the observation.
     order : str
-        Whether terms stand in the order listed or sorted by their names in the source.
+        Order of the terms: "listed", or "alphabetical" by their names in the source.
     layout : str
-        With history, whether all samples of a term stand together, or all terms of a sample.
+        Layout of histories: "by term" groups the samples of each term, "by sample" groups the
+        terms of each sample.
     newest : str
-        Whether the newest sample of a history stands last or first.
+        Position of the newest sample in a history: "last" or "first".
     first : str
-        Whether a history begins as the first sample repeated, or as zeros.
+        Initial history: "repeat" for copies of the first sample, or "zero".
     height : float or None
-        Of the base at the start, m; None: as the feet touch the ground.
+        Initial height of the base, m; None to start with the feet on the ground.
     settle : float
-        For which the default positions are held before the policy begins, s.
+        Time in the default positions before the policy starts, s.
     ranges : mapping
-        Least and greatest command by name: `COMMANDS`, m/s and rad/s.
+        Minimum and maximum of each command in m/s or rad/s, by the names in `COMMANDS`.
     states : tuple of pairs
-        Inputs and outputs of the network that carry its memory from period to period.
+        Input and output names of each recurrent state of the network.
     input, output : str
-        Of the network, for observation and action; empty: the only ones that are no states.
+        Names of the network's observation input and action output; may be empty if there is only
+        one of each besides the states.
     motion : str
-        Path of a reference motion, for the terms that follow one.
+        Path of the reference motion, for terms that need one.
     robot : str
-        Robot that the policy controls unless another is given: a built-in one, or path of a file.
+        Default robot: the name of a built-in robot, or the path of a file.
     origins : mapping
-        Where each value came from, by the name of the field or term.
+        Source of each value, by name of the field.
     doubts : tuple of str
-        What was concluded from hints, and may be wrong.
+        Assumptions that may be wrong, one sentence each.
     """
 
     network: str
@@ -179,7 +181,9 @@ class Contract:
                     )
         if self.joints is not None and len(set(self.joints)) < len(self.joints):
             twice = next(j for j in self.joints if self.joints.count(j) > 1)
-            raise InvalidValue(f"joints of a policy name {twice!r} twice.", "joints")
+            raise InvalidValue(
+                f"joints of a policy must be distinct: {twice!r} is listed twice.", "joints"
+            )
         for term in self.terms or ():
             if not 1 <= term.history <= MAX_HISTORY:
                 raise InvalidValue(
@@ -189,24 +193,33 @@ class Contract:
                 )
         for name, (low, high) in self.ranges.items():
             if not low <= high:
-                raise InvalidValue(f"the range of the command {name!r} is reversed.", name)
+                raise InvalidValue(
+                    f"the range of the command {name!r} is reversed: the minimum must come first.",
+                    name,
+                )
 
     @property
     def ordered_terms(self) -> tuple[Term, ...]:
-        """The terms as the network sees them, one after the other."""
+        """Terms in the order in which the network takes them."""
         terms = self.terms or ()
         return terms if self.order == "listed" else tuple(sorted(terms, key=lambda t: t.key))
 
     def missing(self) -> list[Question]:
-        """Return what has to be answered before the policy can run."""
+        """Return the missing values without which the policy cannot run."""
         return [q for q in QUESTIONS if q.needed(self)]
 
     def origin(self, name: str) -> str:
-        """Return where a value came from."""
+        """Return the source of a value, by name of its field."""
         return self.origins.get(name, "default")
 
     def with_values(self, origin: str, **values: Any) -> Contract:
-        """Return the contract with other values, which came from `origin`."""
+        """Return a copy with other values, whose source is `origin`.
+
+        Raises
+        ------
+        UnknownName
+            If a name is not a field of `Contract`.
+        """
         known = [f.name for f in fields(Contract)]
         for name in values:
             if name not in known:
@@ -216,23 +229,23 @@ class Contract:
 
 @dataclass(frozen=True)
 class _ConditionalQuestion(Question):
-    """A question that is asked unless one of several fields is set."""
+    """Question that applies to some kinds of actions only."""
 
     kinds: tuple[str, ...] = ACTION_KINDS
 
     def needed(self, contract: Contract) -> bool:
-        """Whether the contract lacks it."""
+        """Return whether the contract needs the value and does not have it."""
         return getattr(contract, self.name) is None and contract.kind in self.kinds
 
 
 QUESTIONS = (
-    _ConditionalQuestion("rate", "control periods per second, Hz", ("50", "100", "30")),
+    _ConditionalQuestion("rate", "control rate, Hz", ("50", "100", "30")),
     _ConditionalQuestion("joints", "names of the joints in the policy's order"),
     _ConditionalQuestion(
         "scale", "factor from an action to the servo's target, rad", ("0.25", "0.5", "1.0")
     ),
     _ConditionalQuestion("positions", "default joint positions in the policy's order, rad"),
-    _ConditionalQuestion("terms", "the parts of the observation in their order"),
+    _ConditionalQuestion("terms", "observation terms in their order"),
     _ConditionalQuestion("kp", "stiffness of the servos, N m/rad", kinds=("position",)),
     _ConditionalQuestion("kd", "damping of the servos, N m s/rad", kinds=("position", "velocity")),
 )
@@ -261,14 +274,20 @@ RANGES = {
 
 
 def numbers(value: Any) -> tuple[float, ...]:
-    """Return one number or several as a tuple; empty for none and for names."""
+    """Return the numbers of a field as a tuple; empty for None and text."""
     if value is None or isinstance(value, str):
         return ()
     return tuple(value) if isinstance(value, tuple) else (float(value),)
 
 
 def as_numbers(name: str, value: Any) -> Numbers:
-    """Return data as one finite number or several; InvalidFile, naming it, for anything else."""
+    """Return a finite number, or a tuple of them for a list.
+
+    Raises
+    ------
+    InvalidFile
+        If `value` is neither; the message contains `name`.
+    """
     items = value if isinstance(value, list | tuple) else [value]
     if not items:
         raise InvalidFile(f"{name} must not be an empty list.", name)

@@ -1,7 +1,7 @@
-"""The servos that carry out a policy's actions: torques from targets, computed at every step.
+"""Joint servos that turn a policy's signals into motor torques at every simulation step.
 
-As on most robots the torque is held over a step: tau = kp (target - q) - kd u within the motor's
-limits.
+As on most robots, the torque is constant over a step: tau = kp (target - q) - kd u, clipped to the
+motor's limits.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ from tarsus.model.mechanism import Mechanism
 from tarsus.parameters import component
 
 Array = NDArray[np.float64]
-GAIN_COMMAND = "gains"  # the command that scales stiffness and damping
+GAIN_COMMAND = "gains"  # name of the command that scales stiffness and damping
 
 
 @dataclass(frozen=True)
 class Servo:
-    """What one motor does with its signal.
+    """Servo of one motor: signal type, gains and limits.
 
     Parameters
     ----------
     joint : str
-        That it moves.
+        Name of the joint that the motor drives.
     kind : str
-        Whether the signal is a position, rad, a velocity, rad/s, or a torque, N m.
+        Type of the signal: "position" (rad), "velocity" (rad/s) or "torque" (N m).
     kp, kd : float
         Stiffness, N m/rad, and damping, N m s/rad.
-    lower, upper : float
-        Of the torque, N m.
+    min_torque, max_torque : float
+        Limits of the torque, N m.
     min_signal, max_signal : float
-        Of the signal.
+        Limits of the signal, in its unit.
     """
 
     joint: str
@@ -51,22 +51,22 @@ class Servo:
 
 @dataclass(frozen=True, eq=False)
 class PolicyServos(Controller):
-    """One servo for each motor of the robot; their signals are its commands, by joint."""
+    """Controller with one servo per motor; its commands are the signals, by joint."""
 
-    servos: tuple[Servo, ...] = component((), "one for each motor")
-    start: tuple[float, ...] = component((), "coordinates to start from (nq,)")
+    servos: tuple[Servo, ...] = component((), "servo of each motor")
+    start: tuple[float, ...] = component((), "initial coordinates (nq,)")
 
     @property
     def commands(self) -> Mapping[str, float]:  # type: ignore[override]
-        """The signals, and the factor on all gains."""
+        """Default signal of each joint, and the factor on all gains."""
         return {servo.joint: 0.0 for servo in self.servos} | {GAIN_COMMAND: 1.0}
 
     def initial_coordinates(self, mechanism: Mechanism) -> Array:
-        """Coordinates (nq,) of the policy's start."""
+        """Return the coordinates from which the policy starts, shape (nq,)."""
         return np.array(self.start, float)
 
     def torque(self, now: ControlInputs) -> tuple[ca.SX, ca.SX]:
-        """Torques (n,), N m, as `torques` computes them."""
+        """Return the torques of the motors, shape (n,), in N m."""
         mechanism, torques = now.mechanism, []
         for k, servo in enumerate(self.servos):
             i = mechanism.joint_index(servo.joint)
@@ -84,7 +84,17 @@ class PolicyServos(Controller):
 
 @dataclass(frozen=True, eq=False)
 class ServoArrays:
-    """The same servos on arrays, for simulators that are not ours."""
+    """Servos as NumPy arrays, for engines that take torques from Python.
+
+    Attributes
+    ----------
+    kp, kd : ndarray
+        Stiffness, N m/rad, and damping, N m s/rad, shape (n,).
+    is_torque, is_velocity : ndarray
+        Masks of the motors with torque and velocity signals, shape (n,).
+    signal_limits, torque_limits : ndarray
+        Lower and upper limits, shape (2, n).
+    """
 
     kp: Array
     kd: Array
@@ -95,7 +105,7 @@ class ServoArrays:
 
     @staticmethod
     def of(servos: tuple[Servo, ...]) -> ServoArrays:
-        """Gather the numbers of all servos."""
+        """Collect gains and limits of all servos."""
         kinds = np.array([servo.kind for servo in servos])
         return ServoArrays(
             np.array([servo.kp for servo in servos]),
@@ -109,19 +119,19 @@ class ServoArrays:
     def demanded_torques(
         self, signal: Array, q: Array, u: Array, gains: float | Array = 1.0
     ) -> Array:
-        """Return the torques that the signals demand, N m, before the motors' limits.
+        """Return the torques that the signals demand, N m, before clipping to the motors' limits.
 
         Parameters
         ----------
         signal, q, u : ndarray
             Signals, positions and velocities of the motors, shape (..., n).
         gains : float or ndarray
-            Factor on stiffness and damping: a number, or shape (..., 1).
+            Factor on stiffness and damping: a number, or an array of shape (..., 1).
         """
         signal = np.clip(signal, *self.signal_limits)
         servo = np.where(self.is_velocity, self.kd * signal, self.kp * (signal - q)) - self.kd * u
         return np.where(self.is_torque, signal, gains * servo)
 
     def torques(self, signal: Array, q: Array, u: Array, gains: float | Array = 1.0) -> Array:
-        """Return the torques of the motors, N m; the arguments are those of `demanded_torques`."""
+        """Return the torques of the motors, N m; parameters as in `demanded_torques`."""
         return np.clip(self.demanded_torques(signal, q, u, gains), *self.torque_limits)

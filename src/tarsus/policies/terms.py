@@ -1,7 +1,7 @@
-"""The parts of an observation: what a policy may see of a robot, for many worlds at once.
+"""Observation terms: the quantities that a policy can observe, for many worlds at once.
 
-To add a term: one function here with the decorator `term`, which lists its options. It returns an
-array (worlds, size) in SI units, before scaling.
+To add a term, write a function here with the decorator `term`, which lists its options. It
+returns an array of shape (worlds, size) in SI units, before scaling.
 """
 
 from __future__ import annotations
@@ -17,35 +17,38 @@ from tarsus.errors import InvalidValue, unknown_name
 from tarsus.policies.attitude import heading, rotations, to_heading_axes
 
 Array = NDArray[np.float64]
-MAX_STANDING_COMMAND = 1e-6  # m/s, rad/s: a command below this is to stand
+MAX_STANDING_COMMAND = 1e-6  # m/s, rad/s: a command below this means to stand
 
 
 @dataclass(frozen=True, eq=False)
 class ObservedState:
-    """What terms look at; every array has one row for each world.
+    """State from which observation terms are computed; arrays have one row per world.
 
     Parameters
     ----------
     q, u : ndarray
-        Coordinates (worlds, nq) and velocities (worlds, nu), with a free joint first.
-    positions, rates : ndarray
-        Of the policy's joints, in its order, rad and rad/s.
-    default : ndarray
-        Default positions (joints,), rad.
-    action, previous : ndarray
-        The last action and the one before (worlds, joints), as the network gave them.
+        Coordinates, shape (worlds, nq), and velocities, shape (worlds, nu). The free joint of the
+        base comes first.
+    positions, velocities : ndarray
+        Positions in rad and velocities in rad/s of the policy's joints, in the policy's order,
+        shape (worlds, joints).
+    default_positions : ndarray
+        Default joint positions, shape (joints,), in rad.
+    action, previous_action : ndarray
+        Last and second-to-last output of the network, shape (worlds, joints), before scaling.
     command : ndarray
-        Velocity asked for (worlds, 3): forward, to the left, m/s, and turning left, rad/s.
+        Commanded velocity, shape (worlds, 3): forward and left in m/s, turning left in rad/s.
     time : float
-        Since the policy began, s.
-    frames : mapping
-        Position (3,) and rotation (3, 3) of frames of the base, by name, in the base's axes.
+        Time since the policy started, s.
+    frames : callable
+        Returns the position, shape (3,), and rotation, shape (3, 3), of a named frame of the base,
+        relative to the base.
     heights : callable
-        Returns the ground's height, m, below points (worlds, n, 2).
+        Ground height in m below points of shape (worlds, n, 2).
     contacts : ndarray
-        Whether each foot touches the ground (worlds, feet), 0 or 1.
-    motion : ReferenceMotion or None
-        A reference motion at this instant.
+        1 for each foot that touches the ground, otherwise 0; shape (worlds, feet).
+    motion : mapping
+        Sample of the reference motion at `time`, by name; empty without a reference motion.
     """
 
     q: Array
@@ -64,11 +67,11 @@ class ObservedState:
 
     @property
     def rotation(self) -> Array:
-        """From the base's axes to the world's (worlds, 3, 3)."""
+        """Rotation from base to world axes, shape (worlds, 3, 3)."""
         return rotations(self.q[:, 3:7])
 
     def in_base(self, vectors: Array) -> Array:
-        """Vectors (worlds, 3) of the world in the base's axes."""
+        """Return vectors of shape (worlds, 3), given in world axes, in base axes."""
         return np.einsum("wji,wj->wi", self.rotation, vectors)
 
 
@@ -77,16 +80,16 @@ TermFunction = Callable[[ObservedState, Mapping[str, Any]], Array]
 
 @dataclass(frozen=True)
 class TermDefinition:
-    """A kind of term.
+    """Definition of an observation term.
 
     Parameters
     ----------
     function : callable
-        Returns the numbers (worlds, size) from a view and the term's options.
+        Computes the term, shape (worlds, size), from an `ObservedState` and the term's options.
     meaning : str
-        In half a sentence, with the unit.
+        One-line description with the unit.
     options : tuple of str
-        Names of what may be set.
+        Names of the options that the term accepts.
     """
 
     function: TermFunction
@@ -98,7 +101,7 @@ TERMS: dict[str, TermDefinition] = {}
 
 
 def term(*options: str) -> Callable[[TermFunction], TermFunction]:
-    """Enter a function among the terms, under its own name, with the names of its options."""
+    """Register a function as an observation term under its own name, with the given options."""
 
     def register(function: TermFunction) -> TermFunction:
         meaning = (function.__doc__ or "").strip().rstrip(".")
@@ -110,7 +113,7 @@ def term(*options: str) -> Callable[[TermFunction], TermFunction]:
 
 @term("frame")
 def base_lin_vel(state: ObservedState, options: Mapping[str, Any]) -> Array:
-    """Velocity of the base, or of a frame on it, in its own axes, m/s."""
+    """Linear velocity of the base, or of a frame on it, in its own axes, m/s."""
     velocity = state.in_base(state.u[:, :3])
     if frame := options.get("frame"):
         position, rotation = state.frames(str(frame))
@@ -121,32 +124,32 @@ def base_lin_vel(state: ObservedState, options: Mapping[str, Any]) -> Array:
 @term("frame")
 def base_ang_vel(state: ObservedState, options: Mapping[str, Any]) -> Array:
     """Angular velocity of the base, or of a frame on it, in its own axes, rad/s."""
-    turning = state.u[:, 3:6]
-    return turning @ state.frames(str(frame))[1] if (frame := options.get("frame")) else turning
+    velocity = state.u[:, 3:6]
+    return velocity @ state.frames(str(frame))[1] if (frame := options.get("frame")) else velocity
 
 
 @term()
 def world_ang_vel(state: ObservedState, options: Mapping[str, Any]) -> Array:
-    """Angular velocity of the base in the world's axes, rad/s."""
+    """Angular velocity of the base in world axes, rad/s."""
     return np.einsum("wij,wj->wi", state.rotation, state.u[:, 3:6])
 
 
 @term()
 def heading_lin_vel(state: ObservedState, options: Mapping[str, Any]) -> Array:
-    """Velocity of the base in axes that turn with its heading alone, m/s."""
+    """Linear velocity of the base in its heading frame (yaw only), m/s."""
     return to_heading_axes(state.rotation, state.u[:, :3])
 
 
 @term("frame")
 def projected_gravity(state: ObservedState, options: Mapping[str, Any]) -> Array:
-    """Direction of gravity in the axes of the base, or of a frame on it."""
+    """Direction of gravity (unit vector) in the axes of the base, or of a frame on it."""
     down = -state.rotation[:, 2, :]
     return down @ state.frames(str(frame))[1] if (frame := options.get("frame")) else down
 
 
 @term("order")
 def base_quat(state: ObservedState, options: Mapping[str, Any]) -> Array:
-    """Orientation of the base as a unit quaternion; order is wxyz or xyzw."""
+    """Orientation of the base as a unit quaternion, in the order wxyz or xyzw."""
     order = options.get("order", "wxyz")
     if order not in ("wxyz", "xyzw"):
         raise unknown_name("order of a quaternion", str(order), ("wxyz", "xyzw"))
@@ -155,7 +158,7 @@ def base_quat(state: ObservedState, options: Mapping[str, Any]) -> Array:
 
 @term("axes")
 def base_euler(state: ObservedState, options: Mapping[str, Any]) -> Array:
-    """Roll, pitch and yaw of the base, rad; axes names those that are seen."""
+    """Roll, pitch and yaw of the base, rad; `axes` selects some of them, such as "rp"."""
     R, axes = state.rotation, str(options.get("axes", "rpy"))
     roll = np.arctan2(R[:, 2, 1], R[:, 2, 2])
     pitch = np.arcsin(np.clip(-R[:, 2, 0], -1, 1))
@@ -167,22 +170,24 @@ def base_euler(state: ObservedState, options: Mapping[str, Any]) -> Array:
 
 @term()
 def base_height(state: ObservedState, options: Mapping[str, Any]) -> Array:
-    """Height of the base above the ground below it, m."""
+    """Height of the base above the ground, m."""
     return state.q[:, 2:3] - state.heights(state.q[:, None, :2])
 
 
 @term("order")
 def command(state: ObservedState, options: Mapping[str, Any]) -> Array:
-    """Velocity asked for, forward and to the left, m/s, and turning, rad/s; order: of the three."""
+    """Commanded velocity: forward and left, m/s, and yaw rate, rad/s; `order` permutes them."""
     order = [int(k) for k in options.get("order", (0, 1, 2))]
     if sorted(order) != [0, 1, 2]:
-        raise InvalidValue(f"order of command must be 0, 1 and 2, not {order}.", "order")
+        raise InvalidValue(
+            f"order of command must be a permutation of 0, 1 and 2, not {order}.", "order"
+        )
     return state.command[:, order]
 
 
 @term()
 def command_lin_vel(state: ObservedState, options: Mapping[str, Any]) -> Array:
-    """Commanded velocity forward and to the left, m/s."""
+    """Commanded velocity, forward and left, m/s."""
     return state.command[:, :2]
 
 
@@ -194,7 +199,7 @@ def command_ang_vel(state: ObservedState, options: Mapping[str, Any]) -> Array:
 
 @term()
 def joint_pos_rel(state: ObservedState, options: Mapping[str, Any]) -> Array:
-    """Joint positions from the default ones, rad."""
+    """Joint positions relative to the default positions, rad."""
     return state.positions - state.default_positions
 
 
@@ -224,25 +229,25 @@ def previous_action(state: ObservedState, options: Mapping[str, Any]) -> Array:
 
 @term("period", "phases", "standing")
 def sin_phase(state: ObservedState, options: Mapping[str, Any]) -> Array:
-    """Sine of the gait's phase, one number per foot."""
+    """Sine of the gait phase of each foot."""
     return np.sin(_phase(state, options))
 
 
 @term("period", "phases", "standing")
 def cos_phase(state: ObservedState, options: Mapping[str, Any]) -> Array:
-    """Cosine of the gait's phase, one number per foot."""
+    """Cosine of the gait phase of each foot."""
     return np.cos(_phase(state, options))
 
 
 @term()
 def foot_contacts(state: ObservedState, options: Mapping[str, Any]) -> Array:
-    """Whether each foot touches the ground, 0 or 1."""
+    """1 for each foot that touches the ground, otherwise 0."""
     return state.contacts
 
 
 @term("length", "width", "spacing", "offset")
 def height_scan(state: ObservedState, options: Mapping[str, Any]) -> Array:
-    """Height of the base above the ground at a grid around it, m; offset is subtracted."""
+    """Height of the base above a grid of ground points around it, minus `offset`, m."""
     length, width = float(options.get("length", 1.6)), float(options.get("width", 1.0))
     spacing, offset = float(options.get("spacing", 0.1)), float(options.get("offset", 0.5))
     if not (spacing > 0 and length >= 0 and width >= 0 and length * width < 1e4 * spacing**2):
@@ -265,7 +270,7 @@ def height_scan(state: ObservedState, options: Mapping[str, Any]) -> Array:
 
 @term("values")
 def constant(state: ObservedState, options: Mapping[str, Any]) -> Array:
-    """Numbers that never change."""
+    """Constant values."""
     values = np.atleast_1d(np.asarray(options.get("values", 0.0), float))
     return np.broadcast_to(values, (len(state.q), values.size))
 
@@ -284,36 +289,39 @@ def motion_joint_vel(state: ObservedState, options: Mapping[str, Any]) -> Array:
 
 @term()
 def motion_anchor_pos(state: ObservedState, options: Mapping[str, Any]) -> Array:
-    """Where the base of the reference motion is, in the base's axes, m."""
+    """Position of the reference motion's base relative to the base, in base axes, m."""
     return state.in_base(_reference(state, "base_pos") - state.q[:, :3])
 
 
 @term()
 def motion_anchor_ori(state: ObservedState, options: Mapping[str, Any]) -> Array:
-    """Two columns of the rotation from the base to that of the reference motion."""
+    """First two columns of the rotation from the base to the reference motion's base, by rows."""
     goal = rotations(_reference(state, "base_quat"))
-    turned = np.einsum("wji,wjk->wik", state.rotation, goal)
-    return turned[:, :, :2].reshape(len(turned), 6)
+    relative = np.einsum("wji,wjk->wik", state.rotation, goal)
+    return relative[:, :, :2].reshape(len(relative), 6)
 
 
 def _reference(state: ObservedState, name: str) -> Array:
     if name not in state.motion:
         raise InvalidValue(
-            f"the contract has terms of a reference motion: name a file with {name!r} as its"
-            " motion.",
+            f"the terms of this policy follow a reference motion: set motion to an .npz file that"
+            f" holds {name!r}.",
             "motion",
         )
     return np.broadcast_to(state.motion[name], (len(state.q), state.motion[name].shape[-1]))
 
 
 def _phase(state: ObservedState, options: Mapping[str, Any]) -> Array:
-    """Compute the gait's phase (worlds, feet), rad, in [-pi, pi); at rest it is `standing`."""
+    """Compute the gait phase, shape (worlds, feet), in [-pi, pi) rad.
+
+    While the command is to stand, the phase is the option `standing`, if set.
+    """
     period = float(options.get("period", 1.0))
     if not period > 0:
-        raise InvalidValue(f"period of a gait must be positive, not {period:g}.", "period")
-    begin = np.atleast_1d(np.asarray(options.get("phases", 0.0), float))
-    phase = np.mod(begin + 2 * np.pi * state.time / period + np.pi, 2 * np.pi) - np.pi
-    phase = np.broadcast_to(phase, (len(state.q), begin.size))
+        raise InvalidValue(f"period of the gait must be positive, not {period:g}.", "period")
+    offsets = np.atleast_1d(np.asarray(options.get("phases", 0.0), float))
+    phase = np.mod(offsets + 2 * np.pi * state.time / period + np.pi, 2 * np.pi) - np.pi
+    phase = np.broadcast_to(phase, (len(state.q), offsets.size))
     if "standing" not in options:
         return phase
     stands = (np.abs(state.command) < MAX_STANDING_COMMAND).all(1, keepdims=True)
