@@ -1,4 +1,4 @@
-"""A contract on a robot: names become places, and every number stands in the policy's order."""
+"""Bind a contract to a robot: resolve joint names and check sizes."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ from tarsus.policies.servos import Servo
 from tarsus.policies.terms import TERMS, ObservedState
 
 Array = NDArray[np.float64]
-KEYFRAMES = ("stand", "home", "qpos0")  # where a robot starts: the first that it has
+KEYFRAMES = ("stand", "home", "qpos0")  # initial posture, by priority
 DEFAULT_DT = 0.0025  # s, for which the servos of joints that no policy moves are made
 
 
 @dataclass(frozen=True, eq=False)
 class BoundPolicy:
-    """A policy on a robot.
+    """Policy bound to a robot.
 
     Parameters
     ----------
     contract : Contract
-        Complete: nothing is missing.
+        Complete contract.
     robot : Robot
-        Whose joints it moves.
+        Robot that the policy controls.
     network : PolicyNetwork
-        What it computes.
+        Network of the policy.
     actuators : ndarray
-        The robot's actuator (joints,) of each entry of the policy.
+        Index of the robot's actuator of each joint of the policy, shape (joints,).
     """
 
     contract: Contract
@@ -60,7 +60,7 @@ class BoundPolicy:
         UnmetCondition
             If the contract lacks a value.
         UnknownName
-            With near names, if a joint of the policy is none of the robot's.
+            If the robot lacks a joint of the policy; the message suggests near names.
         IncompatibleOptions
             If the robot has no free base.
         InvalidFile
@@ -68,7 +68,7 @@ class BoundPolicy:
         """
         if not robot.floating:
             raise IncompatibleOptions(
-                f"{robot.name!r} has a fixed base; policies are run on robots that move freely.",
+                f"{robot.name!r} has a fixed base; policies need a robot with a free base.",
                 robot.name,
             )
         contract = fill_gains(contract, robot)
@@ -105,7 +105,7 @@ class BoundPolicy:
 
     @cached_property
     def motor_indices(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Where the joints of all the robot's motors (motors,) stand in q and in u."""
+        """Indices in q and in u of the joints of all motors, shape (motors,) each."""
         joints = [self.robot.joint_index(motor.joint) for motor in self.robot.actuators]
         starts = [(self.robot.q_slices[i].start, self.robot.u_slices[i].start) for i in joints]
         q, u = np.array(starts, np.int64).reshape(-1, 2).T
@@ -113,17 +113,17 @@ class BoundPolicy:
 
     @property
     def q_indices(self) -> NDArray[np.int64]:
-        """Where the policy's joints (joints,) stand in q."""
+        """Indices in q of the policy's joints, shape (joints,)."""
         return self.motor_indices[0][self.actuators]
 
     @property
     def u_indices(self) -> NDArray[np.int64]:
-        """Where the policy's joints (joints,) stand in u."""
+        """Indices in u of the policy's joints, shape (joints,)."""
         return self.motor_indices[1][self.actuators]
 
     @cached_property
     def servos(self) -> tuple[Servo, ...]:
-        """One servo for each motor of the robot: those of the policy, and others that hold."""
+        """Servo of each motor; those without a policy joint hold their initial position."""
         kp, kd = self.each("kp"), self.each("kd")
         control = {a.joint: a.control for a in self.robot.file_actuators if a.kind == "position"}
         found = {}
@@ -143,7 +143,7 @@ class BoundPolicy:
 
     @cached_property
     def _limits(self) -> Array:
-        """Least and greatest torque (2, joints), N m."""
+        """Lower and upper torque limits, shape (2, joints), in N m."""
         motors = [self.robot.actuators[index] for index in self.actuators]
         ends = np.array([[motor.lower, motor.upper] for motor in motors]).T
         if self.contract.torque_limit is not None:
@@ -320,7 +320,7 @@ def _describe(question: Any) -> str:
 
 
 def _suggest_fix(sizes: list[tuple[Term, int]], excess: int) -> str:
-    """Which one term explains a difference in size, if one does."""
+    """Suggest the change of one term that explains a difference in size; empty if none does."""
     for term, size in sizes:
         if excess > 0 and size * term.history == excess:
             return f" Without {term.key} they would fit."

@@ -2,7 +2,7 @@
 
 A network maps observations to actions. Training and deployment must agree on the observations,
 their order and units, the control rate, and the meaning of an action to a motor. Usually only part
-of this is written down. A `Contract` holds all of it as data, and records the source of every value.
+of this is written down. A `Contract` holds all of it as data, with the source of every value.
 """
 
 from __future__ import annotations

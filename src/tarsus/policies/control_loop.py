@@ -1,4 +1,4 @@
-"""What happens once a control period: the policy observes, the network acts, servos get signals."""
+"""One control period of a policy: observe the state, run the network, compute servo signals."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ Observation = NDArray[np.float32]
 
 
 class ControlLoop:
-    """A policy in many worlds, with all that it remembers from period to period.
+    """Control loop of a policy in many worlds, with its state between control periods.
 
     Parameters
     ----------
     policy : BoundPolicy
-        What is asked.
+        Policy on its robot.
     worlds : int
-        How many robots it drives.
+        Number of worlds.
     """
 
     def __init__(self, policy: BoundPolicy, worlds: int) -> None:
@@ -53,29 +53,29 @@ class ControlLoop:
         running: NDArray[np.bool_] | None = None,
         disturb: Callable[[Observation], Observation] | None = None,
     ) -> Array:
-        """Ask the network, and return targets or torques (worlds, motors).
+        """Run the network and return targets or torques, shape (worlds, motors).
 
         Parameters
         ----------
         time : float
-            Since the policy began, s.
+            Time since the policy started, s.
         q, u : ndarray
             Coordinates (worlds, nq) and velocities (worlds, nu).
         command : ndarray
-            Velocity asked for (worlds, 3).
+            Commanded velocity, shape (worlds, 3).
         heights : callable
-            Returns the ground's height, m, below points (worlds, n, 2).
+            Ground height in m below points of shape (worlds, n, 2).
         touching : ndarray
-            Whether each foot touches the ground (worlds, feet), 0 or 1.
+            1 for each foot that touches the ground, otherwise 0; shape (worlds, feet).
         running : ndarray or None
-            Worlds (worlds,) whose actions must be finite; None: all.
+            Mask of the worlds whose actions must be finite, shape (worlds,); None for all.
         disturb : callable or None
-            Changes what the network sees.
+            Function that modifies the observation, for example to add noise.
 
         Raises
         ------
         InvalidFile
-            If the network returns a number that is not finite, or too few or too many.
+            If the network returns non-finite values, or the wrong number of actions.
         """
         policy, contract = self._policy, self._policy.contract
         observation = self._observe(

@@ -1,4 +1,4 @@
-"""A policy as a controller for one robot: a function of time and state that gives torques.
+"""Policy as a Python controller of one robot: a function of time and state to torques.
 
 `Simulation`, `MujocoSimulation` and everything that takes a Python controller can use it; many
 robots at once are faster with `rollout`.
@@ -30,22 +30,24 @@ TIME_TOLERANCE = 1e-9  # s: round-off in the time of a control period
 
 
 class PolicyController:
-    """A policy trained elsewhere that drives one robot.
+    """Controller that runs a policy trained elsewhere on one robot.
 
     Parameters
     ----------
     policy : str, Path or Contract
         A network, a policy.toml, a folder with one of them, or a contract.
     robot : Robot or str
-        Whose joints it moves.
+        Robot that the policy controls.
     command : array_like
-        Velocity asked for (3,): forward, to the left, m/s, and turning, rad/s; may be set later.
+        Commanded velocity, shape (3,): forward and left in m/s, yaw rate in rad/s. The attribute
+        may be set later.
     config : str, Path or None
-        What the trainer or the user wrote (`tarsus.policies.loading.load_contract`).
+        Configuration file of the trainer or a policy.toml; see
+        `tarsus.policies.loading.load_contract`.
     settings : sequence of str
-        Values of the contract, "NAME=VALUE" each.
+        Values of the contract that replace others, each "NAME=VALUE".
     terrain : Terrain or str
-        Ground that height scans and foot contacts refer to; the simulation's, if not a plane.
+        Terrain for height scans and foot contacts; pass that of the simulation.
 
     Examples
     --------
@@ -81,17 +83,17 @@ class PolicyController:
 
     @property
     def start(self) -> Array:
-        """Coordinates (nq,) to start from."""
+        """Coordinates from which the policy starts, shape (nq,)."""
         return self.bound.start()
 
     def reset(self) -> None:
-        """Forget the past: the next call is the first of a run."""
+        """Clear the history; the next call starts a new run."""
         self._loop = ControlLoop(self.bound, 1)
         self._signals = [(-np.inf, self._loop.default_signals[0])]
         self._next, self._last = self.bound.contract.settle, -np.inf
 
     def __call__(self, time: float, q: ArrayLike, u: ArrayLike) -> Array:
-        """Return torques (motors,), N m, for a state; the network is asked once a control period.
+        """Return the torques, shape (motors,), in N m; run the network once per control period.
 
         Raises
         ------
@@ -110,7 +112,7 @@ class PolicyController:
         return self._servos.torques(due[-1], q[self._q_indices], u[self._u_indices])
 
     def _update_signals(self, q: Array, u: Array) -> None:
-        """Ask the network at the beginning of a control period."""
+        """Run the network at the start of a control period."""
         contract = self.bound.contract
         touching = np.zeros((1, len(soles(self.robot))))
         if self._observes_contacts:

@@ -1,4 +1,4 @@
-"""From files to a contract: the network, what its trainer wrote beside it, and a user's own words.
+"""Load a contract from a network, the configuration next to it, and settings of the user.
 
 Later sources replace values of earlier ones: the network's metadata, then the configuration found
 beside the network or named by the user, then values that the user sets.
@@ -35,7 +35,7 @@ MAX_CONFIG_SIZE = 20_000_000  # bytes of a configuration
 def load_contract(
     policy: str | Path, config: str | Path | None = None, settings: Sequence[str] = ()
 ) -> Contract:
-    """Return the contract of a policy.
+    """Load the contract of a policy.
 
     Parameters
     ----------
@@ -43,16 +43,16 @@ def load_contract(
         A network (.onnx, TorchScript), a policy.toml, a folder with one of them, or a policy of
         `tarsus learn`.
     config : str or Path or None
-        What the trainer or the user wrote: policy.toml or YAML. None: what lies beside the network.
+        Configuration file, policy.toml or YAML; None for the one next to the network.
     settings : sequence of str
-        Values in place of those found, "NAME=VALUE" each in TOML, such as "rate=50".
+        Values that replace those in files, each "NAME=VALUE" in TOML syntax, such as "rate=50".
 
     Raises
     ------
     InvalidFile
-        If a file is missing, or cannot mean a contract.
+        If a file is missing or invalid.
     UnknownName
-        For a value or an observation term that no contract has.
+        If a field or an observation term does not exist.
     """
     policy = Path(policy)
     written = _written_contract(policy)
@@ -68,12 +68,12 @@ def load_contract(
 
 
 def _overlay_file(contract: Contract, file: Path) -> Contract:
-    """Return the contract with what a configuration says in place of what is known."""
+    """Return the contract with the values of a configuration file in place of its own."""
     if not is_file(file):
         raise InvalidFile(f"there is no file {file}.", file)
     if file.stat().st_size > MAX_CONFIG_SIZE:
         raise InvalidFile(
-            f"{file} is larger than {MAX_CONFIG_SIZE} bytes, the most that is read.", file
+            f"{file} is larger than {MAX_CONFIG_SIZE} bytes, the maximum file size.", file
         )
     if file.suffix == ".toml":
         return policy_toml.overlay(contract, read_toml(file), file.name, file.parent)
@@ -81,7 +81,7 @@ def _overlay_file(contract: Contract, file: Path) -> Contract:
     imported = _imported(contract, data, file.name)
     if imported is contract:
         raise InvalidFile(
-            f"{file} is no configuration that is known: it has the keys"
+            f"{file} is not a supported configuration: it has the keys"
             f" {', '.join(map(str, list(data)[:8]))}. Write a policy.toml.",
             file,
         )
@@ -105,7 +105,7 @@ def _written_contract(policy: Path) -> Path | None:
 
 
 def _folders(policy: Path) -> list[Path]:
-    """Where a trainer puts a network and what belongs to it."""
+    """Return the folders in which a trainer stores a network and its configuration."""
     if not os.path.isdir(policy):
         return [policy.parent]
     return [policy / name for name in SUBFOLDERS if os.path.isdir(policy / name)]

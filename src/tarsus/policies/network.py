@@ -1,4 +1,4 @@
-"""Networks from files: ONNX by onnxruntime, TorchScript by torch, many worlds in one call."""
+"""Load networks from ONNX (onnxruntime) or TorchScript (torch) files and run them in batches."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BATCH_DIMENSION = "worlds"  # the name of the first dimension
 
 
 class PolicyNetwork(Protocol):
-    """A function from an observation, and from a memory of its own, to an action."""
+    """Network that maps an observation and its recurrent state to an action."""
 
     @property
     def observations(self) -> int | None:
@@ -35,13 +35,13 @@ class PolicyNetwork(Protocol):
         ...
 
     def start(self, worlds: int) -> dict[str, Array]:
-        """Return its memory at the start, zeros, by the names of its inputs."""
+        """Return the initial recurrent state, zeros, by input name."""
         ...
 
     def __call__(
         self, observation: Array, memory: Mapping[str, Array]
     ) -> tuple[Array, dict[str, Array]]:
-        """Return actions (worlds, n) and the memory after it."""
+        """Return the actions, shape (worlds, n), and the next recurrent state."""
         ...
 
 
@@ -50,16 +50,17 @@ def load_network(
     states: Sequence[tuple[str, str]] = (),
     names: tuple[str, str] = ("", ""),
 ) -> PolicyNetwork:
-    """Return the network of a file.
+    """Load the network in a file.
 
     Parameters
     ----------
     path : str or Path
         An ONNX file (.onnx), a TorchScript module (.pt, .jit), or a file of `tarsus learn`.
     states : sequence of pairs
-        Inputs and outputs that carry a memory from period to period.
+        Input and output names of each recurrent state.
     names : tuple of str
-        Of the input for observations and the output for actions; empty: the only ones left.
+        Names of the observation input and the action output; may be empty if there is only one of
+        each besides the states.
 
     Raises
     ------
@@ -73,7 +74,7 @@ def load_network(
         raise InvalidFile(f"there is no network {file}.", file)
     if file.stat().st_size > MAX_FILE_SIZE:
         raise InvalidFile(
-            f"{file} is larger than {MAX_FILE_SIZE} bytes, the most that is read.", file
+            f"{file} is larger than {MAX_FILE_SIZE} bytes, the maximum file size.", file
         )
     if file.suffix in (".pt", ".jit", ".pth"):
         return TorchNetwork(file)
@@ -99,7 +100,7 @@ class Port:
 
 
 class OnnxNetwork:
-    """An ONNX graph; its first dimension counts worlds, whatever the file fixes it to."""
+    """ONNX graph with an open batch dimension, even if the file fixes its size."""
 
     def __init__(
         self, file: Path, states: Sequence[tuple[str, str]], names: tuple[str, str]
@@ -126,7 +127,7 @@ class OnnxNetwork:
         return self._output.size
 
     def start(self, worlds: int) -> dict[str, Array]:
-        """Return its memory at the start, zeros."""
+        """Return the initial recurrent state, zeros."""
         return {
             name: np.zeros(tuple(worlds if n is None else n for n in port.shape), np.float32)
             for name, port in self._memory.items()
@@ -135,7 +136,7 @@ class OnnxNetwork:
     def __call__(
         self, observation: Array, memory: Mapping[str, Array]
     ) -> tuple[Array, dict[str, Array]]:
-        """Return actions (worlds, n) and the memory after them."""
+        """Return the actions, shape (worlds, n), and the next recurrent state."""
         observations = np.ascontiguousarray(observation, np.float32)
         if self._batched or len(observations) == 1:
             return self._run(observations, memory)
@@ -175,7 +176,7 @@ class OnnxNetwork:
         return (-1,) if any(n is None for n in rest) else tuple(n or 0 for n in rest)
 
     def _test_batching(self, file: Path) -> None:
-        """Run worlds one by one where the graph does not treat rows alike."""
+        """Fall back to one world per call if the graph does not support batches."""
         size = self.observations
         if size is None:
             return
@@ -211,13 +212,13 @@ def read_onnx(file: Path) -> Any:
     except Exception as error:  # of protobuf, of onnx, or a missing file of weights
         text = _first_line(error)
         if "external" in text.lower() or isinstance(error, FileNotFoundError):
-            text = "its weights lie in another file, which is not there. Copy it beside this one."
+            text = "its external weights file is missing. Copy it next to this file."
         raise InvalidFile(f"{file} cannot be read as ONNX: {text}", file) from None
     return model
 
 
 def metadata(model: Any) -> dict[str, str]:
-    """Return the texts that a file carries beside its graph, by name."""
+    """Return the metadata of an ONNX model, by key."""
     return {item.key: item.value for item in model.metadata_props}
 
 
@@ -313,7 +314,7 @@ def _state_axis(value: Array) -> int:
 
 
 class TorchNetwork:
-    """A TorchScript module, which keeps its own memory if it has one."""
+    """TorchScript module; a recurrent one stores its own state."""
 
     def __init__(self, file: Path) -> None:
         try:
@@ -337,7 +338,7 @@ class TorchNetwork:
     actions: int | None = None
 
     def start(self, worlds: int) -> dict[str, Array]:
-        """Return no memory: the module keeps its own, which is reset if it can be."""
+        """Reset the state inside the module, if it can be reset, and return an empty dict."""
         if hasattr(self._module, "reset_memory"):
             self._module.reset_memory()
         return {}
@@ -348,14 +349,14 @@ class TorchNetwork:
         """Return actions (worlds, n)."""
         with self._torch.inference_mode():
             try:
-                found = self._module(self._torch.from_numpy(np.asarray(observation, np.float32)))
+                action = self._module(self._torch.from_numpy(np.asarray(observation, np.float32)))
             except Exception as error:
                 raise InvalidFile(
                     f"{self.file}: the network cannot take {observation.shape[1]} observations:"
                     f" {_first_line(error)}",
                     self.file,
                 ) from None
-        return found.numpy().reshape(len(observation), -1), {}
+        return action.numpy().reshape(len(observation), -1), {}
 
 
 def _first_line(error: BaseException) -> str:

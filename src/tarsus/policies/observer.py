@@ -1,4 +1,4 @@
-"""Observations as a network sees them: terms, scaled, with their past, one after the other."""
+"""Assemble observations: evaluate terms, scale them, and stack their histories."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ Array = NDArray[np.float64]
 
 
 class Observer:
-    """Keeps the past of every term for many worlds."""
+    """Assembles observations of many worlds and stores the history of each term."""
 
     def __init__(self, policy: BoundPolicy) -> None:
         self._contract, self._terms = policy.contract, policy.contract.ordered_terms
         self._past: list[Array] = []
 
     def __call__(self, view: ObservedState) -> NDArray[np.float32]:
-        """Return observations (worlds, n) of a new sample."""
+        """Add a sample to the history and return the observations, shape (worlds, n)."""
         samples = [_sample(term, view) for term in self._terms]
         if not self._past:
             self._past = [
@@ -41,7 +41,7 @@ class Observer:
         return np.concatenate(flat, axis=1).astype(np.float32)
 
     def _begun(self, term: Term, sample: Array) -> Array:
-        """Build the history (worlds, history, size) at the start of a policy, oldest first."""
+        """Build the history (worlds, history, size) at the first sample, oldest first."""
         past = np.repeat(sample[:, None], term.history, axis=1)
         if self._contract.first == "zero":
             past[:, :-1] = 0.0
