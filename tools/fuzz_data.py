@@ -57,7 +57,8 @@ from tarsus.policies import policy_toml
 from tarsus.policies.binding import BoundPolicy
 from tarsus.policies.contract import Contract
 from tarsus.policies.control_loop import ControlLoop
-from tarsus.policies.learned import CONTRACT, save_onnx
+from tarsus.policies.importers.tarsus import CONTRACT_KEY
+from tarsus.policies.learned import save_onnx
 from tarsus.policies.loading import load_contract
 from tarsus.simulation.recording.log import read_log, save_log
 from tarsus.simulation.recording.log_robot import robot_of
@@ -361,7 +362,7 @@ def contract_mutant(ending: str, data: bytes, chance: random.Random) -> bytes:
     """A contract with one change: of its bytes, of a value, or of a line."""
     if ending == "onnx" and chance.random() < 0.7:
         model = onnx.load_from_string(data)
-        entry = next(p for p in model.metadata_props if p.key == CONTRACT)
+        entry = next(p for p in model.metadata_props if p.key == CONTRACT_KEY)
         entry.value = contract_mutant("toml", entry.value.encode(), chance).decode(errors="replace")
         return model.SerializeToString()
     if ending == "onnx" or chance.random() < 0.2:

@@ -212,7 +212,7 @@ def parse_json(name: str, text: Any) -> Any:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """Read the object in a JSON file; raise InvalidFile, naming the file, if there is none."""
+    """Read a JSON file that contains an object; raise InvalidFile, with its path, for any other."""
     if not path.is_file():
         raise InvalidFile(f"there is no file {path}.", path)
     content = parse_json(str(path), path.read_bytes())

@@ -91,8 +91,8 @@ class Run(Command):
     duration: Seconds = 10.0
     """Simulated time."""
     dt: OptionalSeconds = None
-    """Time step. (default: that of the robot's file; otherwise 0.001 if the servos of light feet
-    need it, and 0.0025 if not)"""
+    """Time step. (default: that of the robot's file, if any; otherwise 0.0025, or 0.001 if the
+    servos of light feet need it)"""
     slope: Annotated[float, number("DEGREES"), argument("DEGREES")] = 0.0
     """Slope of the ground, rising along x."""
     friction: Number = None

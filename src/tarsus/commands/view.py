@@ -60,8 +60,8 @@ class View(Command):
     gait: GaitName = "auto"
     terrain: TerrainName = "plane"
     dt: OptionalSeconds = None
-    """Time step. (default: that of the robot's file; otherwise 0.001 if the servos of light feet
-    need it, and 0.0025 if not)"""
+    """Time step. (default: that of the robot's file, if any; otherwise 0.0025, or 0.001 if the
+    servos of light feet need it)"""
     worlds: Annotated[int, argument("COUNT")] = 1
     """Number of robots. Forces and plots are shown only for the first."""
     vary: Annotated[tyro.conf.UseAppendAction[tuple[str, ...]], argument("NAME=FIRST:LAST")] = ()

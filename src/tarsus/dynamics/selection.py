@@ -58,7 +58,7 @@ class BodySelection:
         }
 
     def body(self, index: SX) -> SelectedBody:
-        """Select the body with an index, or the first body if the index is none of these."""
+        """Select the body with an index; the first body if no body has it."""
         first, *others = self.bodies
         values = list(self._of[first])
         for b in others:

@@ -170,7 +170,7 @@ class MujocoSession(Session):
 
     @property
     def converged(self) -> NDArray[np.bool_]:
-        """Whether the last step was solved (worlds,); always true, as MuJoCo does not report it."""
+        """Always true, shape (worlds,), because MuJoCo does not report convergence."""
         return np.ones(self.worlds, bool)
 
     @property

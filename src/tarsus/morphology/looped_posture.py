@@ -35,7 +35,7 @@ MAX_EVALUATIONS = 200
 
 
 def stand(robot: Robot) -> Array | None:
-    """Find standing coordinates (nq,) with closed loops; None if there are none.
+    """Find standing coordinates (nq,) with closed loops, or return None.
 
     A robot with a fixed base need not stand. A floating robot without feet has no posture.
     """

@@ -71,7 +71,7 @@ class Latency:
 
 
 def latency(plans: Sequence[PlanStatistics], deadline: float) -> Latency:
-    """Compute the timing of all plans; NaN if there are none."""
+    """Compute the timing of all plans; NaN without plans."""
     if not plans:
         return Latency(0, np.nan, np.nan, np.nan, np.nan, deadline, 0, 0.0, 0.0)
     times = np.array([plan.latency for plan in plans])

@@ -28,11 +28,11 @@ SECONDS = 4.0
 PUSH_TIME = 2.0  # s
 DIFFICULTIES = ((FRICTION, 0.4), (0.5, 0.8))  # friction [1] and push along each world axis, m/s
 STANDING_SHARE, TRACKING_SHARE = 0.4, 0.6  # of the score
-CALM_GAIN = 0.15  # of a base with half the angular velocity
+CALM_GAIN = 0.15  # for each halving of the base's angular velocity
 MAX_CALM_GAIN = 0.3
-MAX_SCORE_LOSS = 0.1  # for which a calmer base can make up
-MIN_GAIN = 0.1  # of a suggestion
-MIN_SWAY = 1e-4  # rad/s: a base this calm does not move
+MAX_SCORE_LOSS = 0.1  # a calmer base counts only up to this loss of score
+MIN_GAIN = 0.1  # of a suggested change
+MIN_SWAY = 1e-4  # rad/s: smaller values count as this one
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class ContractTrial:
     mistake, change : str
         Mistake that the change would undo, and the change in words.
     score : float
-        From 0, falls at once, to 1, does as commanded.
+        From 0 (falls at once) to 1 (moves as commanded).
     stood : float
         Share of the trials without a fall.
     sway : float
@@ -58,7 +58,7 @@ class ContractTrial:
     sway: float
 
     def gain(self, before: ContractTrial) -> float:
-        """Return by how much this does better than another trial; negative if it does worse."""
+        """Compute how much better this trial is than another; negative if it is worse."""
         better = self.score - before.score
         measured = np.isfinite([self.sway, before.sway]).all()
         if better < -MAX_SCORE_LOSS or not measured:
@@ -116,7 +116,7 @@ def diagnose(
         try:
             trials.append(run_trials(mistake, change, BoundPolicy.of(changed, robot), dt, law))
         except TarsusError:
-            continue  # sizes that do not fit: this is not the mistake
+            continue  # sizes do not match, so this is not the mistake
     better = [trial for trial in trials if trial.gain(unchanged) > MIN_GAIN]
     better.sort(key=lambda trial: trial.gain(unchanged), reverse=True)
     return ContractDiagnosis(unchanged, tuple(better))
@@ -143,13 +143,13 @@ def run_trials(
 
 
 def trial_commands(contract: Contract) -> NDArray[np.float64]:
-    """Return the velocities that are commanded in trials, shape (n, 3), in a contract's ranges."""
+    """Clip the commanded velocities of the trials, shape (n, 3), to a contract's ranges."""
     ends = [contract.ranges.get(name, (-np.inf, np.inf)) for name in COMMANDS]
     return np.clip(TRIAL_COMMANDS, *np.transpose(ends))
 
 
 def sway(done: Rollout) -> float:
-    """Return the root mean square of the base's angular velocity up to each trial's fall, rad/s.
+    """Compute the root mean square of the base's angular velocity before falls, in rad/s.
 
     Infinite if all fall in the first control period.
     """
@@ -161,9 +161,9 @@ def sway(done: Rollout) -> float:
 
 
 def joint_names(policy: BoundPolicy) -> JointNames:
-    """Return the names of a policy's joints in several orders."""
+    """List the names of a policy's joints in several orders."""
     robot, indices = policy.robot, policy.actuators.tolist()
-    levels = list[int]()  # of each body: bodies are numbered depth-first
+    levels = list[int]()  # depth of each body in the tree; a parent precedes its children
     for body in robot.bodies:
         levels.append(0 if body.parent == WORLD else levels[body.parent] + 1)
 
@@ -178,7 +178,7 @@ def joint_names(policy: BoundPolicy) -> JointNames:
 
 
 def with_headings(policy: BoundPolicy, trials: int) -> Conditions:
-    """Return trials with different headings: the axes of the base are not those of the world."""
+    """Create trials with different headings, so that axes of the base and the world differ."""
     conditions = Conditions.alike(policy, trials)
     half = np.pi * (np.arange(trials) % len(TRIAL_COMMANDS)) / len(TRIAL_COMMANDS)
     conditions.q[:, 3:7] = np.stack([np.cos(half), 0 * half, 0 * half, np.sin(half)], axis=1)

@@ -1,14 +1,15 @@
 """Policies of `tarsus learn` as ONNX files that carry their contract.
 
-The network of such a file takes what a robot measures and returns joint targets. What else the task
-does to observations and actions is part of the graph: the scaling of the observation, the action
-filter, the reference motion and the posture. The last action and the past observations are states
+The network takes what a robot measures and returns joint targets. Its graph contains everything
+that the task does to observations and actions: the scaling of the observation, the action filter,
+the reference motion and the standing posture. The last action and the past observations are states
 of the network.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -27,26 +28,28 @@ from tarsus.learning.play import trial_environment
 from tarsus.learning.policy import CLIP_LIMIT, Policy
 from tarsus.policies import policy_toml
 from tarsus.policies.contract import COMMANDS, Contract, Term
+from tarsus.policies.importers.tarsus import CONTRACT_KEY
 
 Array = NDArray[np.float64]
 OPSET = 17
 IR_VERSION = 8  # of the file format that belongs to OPSET
-CONTRACT, ABOUT = "tarsus_contract", "tarsus"  # metadata keys: policy.toml, and the training
+ABOUT_KEY = "tarsus"  # metadata key: the training
 JOINT_TERMS = ("joint_pos_rel", "joint_vel")
 ACTION_TERM, CLOCK_TERM = "last_action", "sin_phase"
-REFERENCE_TOLERANCE = 1e-9  # rad: of a reference motion that follows the clock's sine
+REFERENCE_TOLERANCE = 1e-9  # rad: error of the reference motion in the graph
+CACHE_SIZE = 4  # files
 
 
 @dataclass(frozen=True, eq=False)
 class _Part:
-    """Where a part of the task's observation comes from.
+    """Source of a part of the task's observation.
 
     Attributes
     ----------
     columns
-        Numbers of the measured observation, shape (k,); None for the last action.
+        Columns of the network's input, shape (k,); None for the last action.
     terms
-        Terms that add columns to the measured observation.
+        Observation terms that provide them.
     """
 
     columns: list[int] | None
@@ -80,14 +83,28 @@ def save_onnx(policy: Policy, path: str | Path) -> Path:
         If the task observes something for which there is no observation term, or moves its targets
         otherwise than by a reference motion that follows its clock.
     """
-    text = onnx_model(policy).SerializeToString()
+    data = serialize(policy)
     with atomic_write(Path(path)) as temporary:
-        temporary.write_bytes(text)
+        temporary.write_bytes(data)
     return Path(path)
 
 
-def onnx_model(policy: Policy) -> Any:
-    """Return the ONNX model that `save_onnx` writes."""
+@lru_cache(maxsize=CACHE_SIZE)
+def convert(file: Path, modified: int) -> bytes:
+    """Convert a file of `tarsus learn` to ONNX.
+
+    Parameters
+    ----------
+    file : Path
+        Path of the .npz file.
+    modified : int
+        Time of its last change, which invalidates the cached result.
+    """
+    return serialize(Policy.load(file))
+
+
+def serialize(policy: Policy) -> bytes:
+    """Build the content of the file that `save_onnx` writes."""
     onnx_package()
     environment = trial_environment(
         policy, str(policy.about["law"]), float(policy.about["dt"]), str(policy.about["terrain"])
@@ -101,16 +118,16 @@ def onnx_model(policy: Policy) -> Any:
     from onnx import checker, helper
 
     metadata = {
-        CONTRACT: policy_toml.to_toml(contract, Path()),
-        ABOUT: json_text(policy.about),
+        CONTRACT_KEY: policy_toml.to_toml(contract, Path()),
+        ABOUT_KEY: json_text(policy.about),
     }
     helper.set_model_props(model, metadata)
     checker.check_model(model)
-    return model
+    return model.SerializeToString()
 
 
 def _parts(work: ControlPlan) -> list[_Part]:
-    """Return the sources of the observation's parts, in order."""
+    """Find the sources of the observation's parts, in order."""
     shape, moved, start, parts = outline(work), list(work.moved_motors), 0, []
     task = type(work.task).__name__
     for name, size in shape.observed.items():
@@ -136,7 +153,7 @@ def _parts(work: ControlPlan) -> list[_Part]:
 
 
 def _contract(policy: Policy, work: ControlPlan, robot: Robot, terms: tuple[Term, ...]) -> Contract:
-    """Return the contract of the exported network."""
+    """Build the contract of the exported network."""
     spec, gains = policy.about, work.gains
     posture = work.stand[actuated_indices(robot)[0]]
     bodies = [robot.joint_index(motor.joint) for motor in robot.actuators]
@@ -166,12 +183,12 @@ def _states(work: ControlPlan) -> dict[str, int]:
     size = sum(outline(work).observed.values())
     states = {"action": len(work.moved_motors)}
     if work.task.history > 1:
-        states |= {"past": (work.task.history - 1) * size, "begun": 1}
+        states |= {"past": (work.task.history - 1) * size, "started": 1}
     return states
 
 
 def _reference(work: ControlPlan, targets: Any) -> tuple[Array, Array, Array]:
-    """Return the targets without an action, and their change while the clock's sine is +1 and -1.
+    """Compute the targets without an action, and their change when the clock's sine is +1 and -1.
 
     Raises
     ------
@@ -205,7 +222,7 @@ def _reference(work: ControlPlan, targets: Any) -> tuple[Array, Array, Array]:
 def _model(
     policy: Policy, work: ControlPlan, parts: list[_Part], rest: Array, up: Array, down: Array
 ) -> Any:
-    """Return the graph: observation and states to joint targets and states."""
+    """Build the graph from observation and states to joint targets and new states."""
     from onnx import TensorProto, helper, numpy_helper
 
     initializers: list[Any] = []
@@ -235,12 +252,12 @@ def _model(
     size, history = sum(outline(work).observed.values()), work.task.history
     if history > 1:
         repeated = node("Tile", x, np.array([1, history - 1], np.int64))
-        fresh = node("Sub", np.ones((1, 1)), "begun")
-        past = node("Add", node("Mul", "past", "begun"), node("Mul", repeated, fresh))
+        first = node("Sub", np.ones((1, 1)), "started")  # 1 in the first period, then 0
+        past = node("Add", node("Mul", "past", "started"), node("Mul", repeated, first))
         x = node("Concat", x, past, axis=1)
         ends = np.array([0], np.int64), np.array([(history - 1) * size], np.int64)
         node("Slice", x, *ends, np.array([1], np.int64), out="past_next")
-        node("Max", "begun", np.ones((1, 1)), out="begun_next")
+        node("Max", "started", np.ones((1, 1)), out="started_next")
     # network
     x = node("Div", node("Sub", x, policy.scale.mean), policy.scale.deviation)
     x = node("Clip", x, np.float32(-CLIP_LIMIT), np.float32(CLIP_LIMIT))
@@ -257,9 +274,9 @@ def _model(
     spread = np.zeros((k, work.motors))
     spread[np.arange(k), list(work.moved_motors)] = work.task.reach
     target = node("Add", node("MatMul", x, spread), rest)
-    columns = _clock_column(parts)
-    if columns is not None and (up.any() or down.any()):
-        wave = node("Gather", "observation", np.array([columns], np.int64), axis=1)
+    clock = _clock_column(parts)
+    if clock is not None and (up.any() or down.any()):
+        wave = node("Gather", "observation", np.array([clock], np.int64), axis=1)
         lifted = node("MatMul", node("Relu", wave), up[None])
         lowered = node("MatMul", node("Relu", node("Neg", wave)), down[None])
         target = node("Add", target, node("Add", lifted, lowered))
@@ -287,7 +304,7 @@ def _model(
 
 
 def _clock_column(parts: list[_Part]) -> int | None:
-    """Return the column of the clock's sine in the measured observation; None without a clock."""
+    """Find the column of the clock's sine in the network's input; None without a clock."""
     for part in parts:
         for k, term in enumerate(part.terms):
             if term.name == CLOCK_TERM:

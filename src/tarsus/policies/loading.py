@@ -1,7 +1,7 @@
 """Load a contract from a network, the configuration next to it, and settings of the user.
 
 Later sources replace values of earlier ones: the network's metadata, then the configuration found
-beside the network or named by the user, then values that the user sets.
+next to the network or named by the user, then values that the user sets.
 """
 
 from __future__ import annotations
@@ -23,11 +23,7 @@ from tarsus.policies.network import LEARNED_SUFFIX, metadata, read_onnx
 IMPORTERS = "tarsus.policies.importers"
 NETWORK_SUFFIXES = (".onnx", ".pt", ".jit", ".pth", LEARNED_SUFFIX)
 LEARNED_FILE = f"policy{LEARNED_SUFFIX}"  # in the folder of `tarsus learn`
-CONFIG_NAMES = (
-    "policy.toml",
-    "deploy.yaml",
-    "config.yaml",
-)  # beside a network, the first that is there
+CONFIG_NAMES = ("policy.toml", "deploy.yaml", "config.yaml")  # in order of preference
 SUBFOLDERS = (".", "exported", "params")
 MAX_CONFIG_SIZE = 20_000_000  # bytes of a configuration
 
@@ -68,7 +64,7 @@ def load_contract(
 
 
 def _overlay_file(contract: Contract, file: Path) -> Contract:
-    """Return the contract with the values of a configuration file in place of its own."""
+    """Replace values of a contract by those of a configuration file."""
     if not is_file(file):
         raise InvalidFile(f"there is no file {file}.", file)
     if file.stat().st_size > MAX_CONFIG_SIZE:
@@ -141,12 +137,12 @@ def _require_file(file: Path) -> Path:
 
 
 def yaml_table(file: Path) -> dict[str, Any]:
-    """Return the table of a YAML file; tags of Python objects are read as plain data.
+    """Read the table of a YAML file; tags of Python objects are read as plain data.
 
     Raises
     ------
     InvalidFile
-        If it cannot be read, or is no table.
+        If the file cannot be read or does not contain a table.
     """
     try:
         from ruamel.yaml import YAML
@@ -155,7 +151,7 @@ def yaml_table(file: Path) -> dict[str, Any]:
         raise missing_package("ruamel.yaml", "a policy's YAML file", "policy") from None
 
     class PlainConstructor(SafeConstructor):
-        """Reads what a tag stands on, whatever it names."""
+        """Constructor that ignores tags and reads the tagged values."""
 
     def plain(constructor: Any, suffix: str, node: Any) -> Any:
         if hasattr(node, "value") and isinstance(node.value, str):
@@ -172,7 +168,7 @@ def yaml_table(file: Path) -> dict[str, Any]:
         data = reader.load(file.read_text(encoding="utf-8"))
     except RecursionError:
         raise InvalidFile(f"{file} is nested too deeply.", file) from None
-    except Exception as error:  # of the parser, which has many
+    except Exception as error:  # the parser's exceptions have no common base class
         where = getattr(error, "problem_mark", None)
         line = f", line {where.line + 1}" if where else ""
         raise InvalidFile(f"{file}{line} is not valid YAML.", file) from None
@@ -182,7 +178,7 @@ def yaml_table(file: Path) -> dict[str, Any]:
 
 
 def _apply_settings(contract: Contract, settings: Sequence[str]) -> Contract:
-    """Return the contract with values that the user sets."""
+    """Replace values of a contract by those that the user sets."""
     import tomllib
 
     for text in settings:

@@ -1,8 +1,8 @@
-"""Common mistakes in a policy's contract, each as a change that would undo it.
+"""Common mistakes in a policy's contract, each with the changes that would undo it.
 
-To add one, write a function here with the decorator `mistake`. It yields each change in words with
-the changed contract, and nothing where it does not apply. Of two opposite mistakes each undoes the
-other, so that the same list breaks contracts and mends them.
+To add a mistake, write a function here with the decorator `mistake`. It yields a description of
+each change with the changed contract, and nothing where the mistake cannot occur. Most mistakes are
+undone by another change of the same kind, so the same functions break and repair contracts.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def _permuted(values: Numbers | str | None, order: list[int]) -> Numbers | str |
 
 
 def _renamed(contract: Contract, joints: tuple[str, ...], order: list[int]) -> Contract:
-    """Exchange the names of joints, but not their numbers: the k-th is then the order[k]-th."""
+    """Reorder the joints but not their values: the k-th joint becomes the order[k]-th."""
     return _with(contract, joints=tuple(joints[k] for k in order))
 
 

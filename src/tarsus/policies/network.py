@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -197,15 +198,14 @@ def read_onnx(file: Path) -> Any:
     InvalidFile
         If the file is neither.
     """
-    if file.suffix == LEARNED_SUFFIX:
-        from tarsus.learning.policy import Policy
-        from tarsus.policies.learned import onnx_model
-
-        return onnx_model(Policy.load(file))
     try:
         import onnx
     except ImportError:
         raise missing_package("onnx", PURPOSE, "policy") from None
+    if file.suffix == LEARNED_SUFFIX:
+        from tarsus.policies.learned import convert
+
+        return onnx.load_from_string(convert(file, os.stat(file).st_mtime_ns))
     try:
         model = onnx.load(str(file))
         onnx.checker.check_model(model)

@@ -20,16 +20,16 @@ from tarsus.policies.terms import TERMS
 
 NUMBER_FIELDS = {"scale", "kp", "kd", "torque_limit", "armature", "positions"}
 SCALARS = {"rate", "filter", "delay", "height", "settle"}
-TEXT_FIELDS = {"network", "kind", "order", "layout", "newest", "first", "input", "output", "motion"}
-TEXT_FIELDS |= {"robot"}
 PATH_FIELDS = ("network", "motion")
+TEXT_FIELDS = {"kind", "order", "layout", "newest", "first", "input", "output", "robot"}
+TEXT_FIELDS |= set(PATH_FIELDS)
 ROBOT_FILES = (".xml", ".urdf", ".sdf")
-INTERNAL_FIELDS = {"origins", "doubts"}  # that no file sets
+INTERNAL_FIELDS = {"origins", "doubts"}  # not set by files
 TERM_KEYS = ("name", "scale", "clip", "history", "label")
 
 
 def network_of(path: Path) -> Path:
-    """Return the network that a file names; InvalidFile if it names none."""
+    """Read the path of the network in a policy.toml; raise InvalidFile without one."""
     name = read_toml(path).get("network")
     if name is None:
         raise InvalidFile(f"{path} names no network: add network = 'policy.onnx'.", "network")
@@ -37,7 +37,7 @@ def network_of(path: Path) -> Path:
 
 
 def overlay(contract: Contract, data: Mapping[str, Any], source: str, folder: Path) -> Contract:
-    """Return the contract with the values of a table in place of its own."""
+    """Replace values of a contract by those of a table; paths are relative to `folder`."""
     known = [f.name for f in fields(Contract) if f.name not in INTERNAL_FIELDS]
     values: dict[str, Any] = {}
     for name, value in data.items():
@@ -110,7 +110,7 @@ def _term(item: Any) -> Term:
 
 
 def to_toml(contract: Contract, folder: Path) -> str:
-    """Return the text of a file for `folder`; what is missing stands as a comment to fill in."""
+    """Format a contract as a file in `folder`; missing values are comments to fill in."""
     lines = []
     for f in fields(Contract):
         value = getattr(contract, f.name)

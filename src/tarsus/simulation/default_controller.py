@@ -40,8 +40,8 @@ CACHE_SIZE = 64  # robots
 SOFT = "servos-too-soft"  # code of a warning
 MAX_NAMES = 3  # names in a message
 BIPED_FEET = 2
-LIGHT_FOOT_DT = 0.001  # s: where a longer step leaves the servos of a leg too soft
-MAX_FILE_DT = 0.005  # s: longer steps of a file are for coarser motions than those of legs
+LIGHT_FOOT_DT = 0.001  # s, for legs whose servos are too soft at DEFAULT_DT
+MAX_FILE_DT = 0.005  # s: a longer step in a file is ignored, as legs move too fast for it
 
 ControllerChoice = Controller | Callable[..., Any] | str | None
 
@@ -84,9 +84,9 @@ def prepare(
 def default_time_step(robot: Robot, given: ControllerChoice) -> float:
     """Choose the step size for a robot and its controller, in s.
 
-    It is that of the robot's file, if there is one of at most `MAX_FILE_DT`; otherwise
-    `LIGHT_FOOT_DT` if at `DEFAULT_DT` a servo of a leg were too soft to support the weight, and
-    `DEFAULT_DT` if not.
+    The step of the robot's file is used if it is at most `MAX_FILE_DT`. Without one, the step is
+    `DEFAULT_DT`, or `LIGHT_FOOT_DT` if `DEFAULT_DT` would leave a leg's servo too soft to support
+    the weight.
 
     Parameters
     ----------

@@ -80,8 +80,8 @@ class Simulation:
         "auto" for the robot's default gait, the name of a gait, a `Controller` (compiled into the
         step), or a Python function ``(t, q, u) -> torques``. None: pass torques to `step`.
     dt : float or None
-        Time step, in s. None: that of the robot's file if it has one of at most 5 ms, otherwise
-        1 ms if the servos of the default gait need it for light feet, and 2.5 ms if not.
+        Time step, in s. None: that of the robot's file, if it is at most 5 ms; otherwise 2.5 ms, or
+        1 ms if the servos of light feet need it.
 
     Other Parameters
     ----------------

@@ -1,6 +1,7 @@
-"""What an importer is.
+"""Base class of importers, and the parsing that they share.
 
-To add one: a file here with one subclass of `Importer`. Its name says what it reads.
+To add an importer, create a file in this folder with one subclass of `Importer`, named after the
+software whose files it reads.
 """
 
 from __future__ import annotations
@@ -37,29 +38,34 @@ ALIASES = {  # names of Isaac Lab, mjlab, holosoma and legged_gym
 
 
 class Importer(ABC):
-    """Fills a contract from what one kind of trainer writes."""
+    """Reader of the files or metadata that one kind of training software writes."""
 
     @abstractmethod
     def recognizes(self, data: Mapping[str, Any]) -> bool:
-        """Whether the data, a table of a file or the metadata of a network, is of this kind."""
+        """Return whether a table of a file, or the metadata of a network, is of this kind."""
 
     @abstractmethod
     def fill(self, contract: Contract, data: Mapping[str, Any], source: str) -> Contract:
-        """Return the contract with what the data says; InvalidFile for what it cannot mean.
+        """Add the values of the data to a contract.
 
         Parameters
         ----------
         contract : Contract
-            With what is known so far.
+            Contract with the values of earlier sources.
         data : mapping
-            What was read.
+            Table of the file, or metadata of the network.
         source : str
             Name of the file, for the origin of values and for messages.
+
+        Raises
+        ------
+        InvalidFile
+            If a value is invalid.
         """
 
 
 def find_term(label: str, **values: Any) -> Term:
-    """Return the term that a trainer calls by this name; UnknownName with near names if none."""
+    """Find the term that a trainer calls by this name; raise UnknownName with near names."""
     name = ALIASES.get(label, label)
     if name not in TERMS:
         raise unknown_name("observation term", label, [*TERMS, *ALIASES])
@@ -67,21 +73,21 @@ def find_term(label: str, **values: Any) -> Term:
 
 
 def as_list(name: str, value: Any) -> list[Any]:
-    """Return data as a list; InvalidFile, naming it, for anything else."""
+    """Return data that is a list; raise InvalidFile, with its name, for other data."""
     if not isinstance(value, list):
         raise InvalidFile(f"{name} must be a list.", name)
     return value
 
 
 def as_table(name: str, value: Any) -> Mapping[str, Any]:
-    """Return data as a table; InvalidFile, naming it, for anything else."""
+    """Return data that is a table; raise InvalidFile, with its name, for other data."""
     if not isinstance(value, Mapping):
         raise InvalidFile(f"{name} must be a table.", name)
     return value
 
 
 def parse_list(name: str, value: Any) -> list[Any]:
-    """Return a list from JSON or from words between commas; InvalidFile, naming it, for others."""
+    """Parse a list in JSON or separated by commas; raise InvalidFile, with its name, for others."""
     if isinstance(value, str):
         text = value.strip()
         if not text.startswith("["):
@@ -89,12 +95,12 @@ def parse_list(name: str, value: Any) -> list[Any]:
         try:
             value = json.loads(text)
         except (ValueError, RecursionError):
-            raise InvalidFile(f"{name} is neither JSON nor a list between commas.", name) from None
+            raise InvalidFile(f"{name} is neither JSON nor separated by commas.", name) from None
     return as_list(name, value)
 
 
 def number_list(name: str, value: Any) -> Numbers:
-    """Return one number or several from JSON or from words between commas."""
+    """Parse one number, or several in JSON or separated by commas."""
     if isinstance(value, int | float):
         return as_numbers(name, value)
     try:
@@ -105,7 +111,7 @@ def number_list(name: str, value: Any) -> Numbers:
 
 
 def name_list(name: str, value: Any) -> tuple[str, ...]:
-    """Return names from JSON or from words between commas."""
+    """Parse names in JSON or separated by commas."""
     values = parse_list(name, value)
     if not all(isinstance(item, str) for item in values):
         raise InvalidFile(f"{name} must be a list of names.", name)
@@ -113,11 +119,11 @@ def name_list(name: str, value: Any) -> tuple[str, ...]:
 
 
 def parse_range(name: str, value: Any) -> tuple[float, float] | None:
-    """Return a range of two numbers; None for none."""
+    """Parse a range of two numbers; None remains None."""
     if value is None:
         return None
     if not isinstance(value, Sequence) or len(value) != 2:
-        raise InvalidFile(f"{name} must be two numbers, the least and the greatest.", name)
+        raise InvalidFile(f"{name} must be two numbers, the smallest and the largest.", name)
     low, high = (as_numbers(name, item) for item in value)
     if not isinstance(low, float) or not isinstance(high, float):
         raise InvalidFile(f"{name} must be two numbers, not lists.", name)

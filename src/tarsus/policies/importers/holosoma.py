@@ -1,7 +1,7 @@
-"""The metadata that holosoma writes into an ONNX file, and what its deployment takes as known.
+"""Read the metadata that holosoma writes into an ONNX file.
 
-Names of joints, gains and ranges of commands are written. Rate, scales and terms are not: they are
-those of its locomotion tasks, if the size of the network fits them.
+It has joint names, gains and command ranges. Rate, scales and terms are assumed to be those of
+holosoma's locomotion tasks.
 """
 
 from __future__ import annotations

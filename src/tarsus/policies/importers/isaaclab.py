@@ -1,7 +1,7 @@
-"""`deploy.yaml`, which Isaac Lab tasks of Unitree write for deployment.
+"""Read `deploy.yaml`, which Unitree's Isaac Lab tasks write for deployment.
 
-Terms stand in the file's order, each with its history, oldest sample first. `joint_ids_map` gives
-the robot's actuator of each entry of the policy; scale, offset and default positions are in the
+Terms have the order of the file, each with its history, oldest sample first. `joint_ids_map` has
+the robot's actuator of each joint of the policy. Scale, offset and default positions are in the
 policy's order, stiffness and damping in the robot's.
 """
 
@@ -103,7 +103,7 @@ def _ranges(commands: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
 
 
 def _in_policy_order(name: str, values: Numbers, indices: tuple[int, ...]) -> Numbers:
-    """Numbers in the order of the robot's actuators, brought into the policy's."""
+    """Reorder numbers from the robot's order of actuators to the policy's."""
     if not isinstance(values, tuple):
         return values
     if max(indices, default=0) >= len(values):
@@ -124,7 +124,7 @@ def _clip(name: str, value: Any) -> tuple[float, float] | None:
 
 def _index(value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise InvalidFile("joint_ids_map must hold whole numbers from 0 on.", "joint_ids_map")
+        raise InvalidFile("joint_ids_map must contain whole numbers, 0 or more.", "joint_ids_map")
     return int(value)
 
 

@@ -1,7 +1,7 @@
-"""The deployment YAML of legged_gym and unitree_rl_gym: gains, scales, default angles, sizes.
+"""Read the deployment YAML of legged_gym and unitree_rl_gym: gains, scales, default angles, sizes.
 
-The terms are not written, but their sizes leave one choice: linear velocity or not, and a gait's
-phase (sine and cosine) or not. Joints are the robot's actuators in their order.
+The file does not list the terms. Their total size tells whether linear velocity and a gait phase
+(sine and cosine) are among them. Joints have the order of the robot's actuators.
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ def _terms(data: Mapping[str, Any], n: int, size: int) -> tuple[Term, ...]:
         terms += [Term(name, options={"period": PERIOD}) for name in ("sin_phase", "cos_phase")]
     if rest not in (0, 2, 3, 5):
         raise Unsupported(
-            f"num_obs is {size}, which is no sum of the usual terms of {n} joints: give the terms"
-            " in a policy.toml.",
+            f"num_obs is {size}, which does not match the usual terms for {n} joints: list the"
+            " terms in a policy.toml.",
             "num_obs",
         )
     return tuple(terms)
@@ -71,7 +71,7 @@ def _terms(data: Mapping[str, Any], n: int, size: int) -> tuple[Term, ...]:
 
 def _count(name: str, value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 < value < 100_000:
-        raise InvalidFile(f"{name} must be a whole number from 1 on.", name)
+        raise InvalidFile(f"{name} must be a whole number, 1 or more.", name)
     return value
 
 

@@ -1,7 +1,8 @@
-"""The metadata that mjlab and Isaac Lab's motion-tracking tasks write into an ONNX file.
+"""Read the metadata that mjlab and Isaac Lab's motion-tracking tasks write into an ONNX file.
 
-Names of joints and observations, stiffness, damping, default positions and the action's scale;
-positions are relative to the default ones. The rate is not written: these tasks run at 50 Hz.
+It has the names of joints and observations, stiffness, damping, default positions and action scale;
+observed positions are relative to the default ones. The rate is assumed to be 50 Hz, that of these
+tasks.
 """
 
 from __future__ import annotations

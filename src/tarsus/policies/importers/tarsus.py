@@ -1,4 +1,4 @@
-"""The contract that Tarsus writes into the ONNX file of a policy of its own."""
+"""Read the contract that `tarsus learn --onnx` writes into its file."""
 
 from __future__ import annotations
 
@@ -12,19 +12,22 @@ from tarsus.policies import policy_toml
 from tarsus.policies.contract import Contract
 from tarsus.policies.importers.base import Importer
 
-KEY = "tarsus_contract"
+CONTRACT_KEY = "tarsus_contract"  # metadata key: the text of a policy.toml
 
 
 class Tarsus(Importer):
     """Metadata of policies of `tarsus learn`."""
 
     def recognizes(self, data: Mapping[str, Any]) -> bool:
-        return KEY in data
+        return CONTRACT_KEY in data
 
     def fill(self, contract: Contract, data: Mapping[str, Any], source: str) -> Contract:
         try:
-            table = tomllib.loads(str(data[KEY]))
+            table = tomllib.loads(str(data[CONTRACT_KEY]))
         except (tomllib.TOMLDecodeError, RecursionError):
-            raise InvalidFile(f"{KEY} in {source} is not valid TOML.", KEY) from None
+            raise InvalidFile(
+                f"{CONTRACT_KEY} in {source} is not valid TOML.", CONTRACT_KEY
+            ) from None
+        # the file itself is the network; it may not name others
         table = {key: value for key, value in table.items() if key not in policy_toml.PATH_FIELDS}
         return policy_toml.overlay(contract, table, source, Path())

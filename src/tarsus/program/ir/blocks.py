@@ -239,7 +239,7 @@ Block = BasicBlock | While | ColdLoop | Lookup | Slice | Stamp
 def replace_cold_loops(
     blocks: tuple[Block, ...], change: Callable[[ColdLoop], Block]
 ) -> tuple[Block, ...]:
-    """Replace every cold loop of blocks by `change(loop)`; the same object if there is none."""
+    """Replace every cold loop by `change(loop)`; blocks without cold loops are returned as is."""
 
     def replaced(block: Block) -> Block:
         if isinstance(block, ColdLoop):
