@@ -66,12 +66,12 @@ class PlanCommand(Command):
     topic: ClassVar[str] = "Learn"
     examples: ClassVar[Mapping[str, str]] = {
         "tarsus plan stand --push 150": "stand; recover from a push of 150 N at 1 s",
-        "tarsus plan go --ask speed=0.5 turn=0.3": "walk forward while turning",
+        "tarsus plan go --command speed=0.5 turn=0.3": "walk forward while turning",
         "tarsus plan step_up --duration 8 --out up.nc": "step onto a box; write a log",
         "tarsus plan stand --push 100 --seeds 10 --json": "run ten seeds; print JSON",
     }
     groups: ClassVar[Mapping[str, str]] = {
-        "Task": "robot ask duration push push_direction push_at push_lasts",
+        "Task": "robot command duration push push_direction push_at push_lasts",
         "Planner": "method set law dt delay still seed seeds threads",
         "World": "world_law world_dt world_terrain mujoco",
         "Result": "out",
@@ -88,7 +88,7 @@ class PlanCommand(Command):
     """Built-in robot (`tarsus list robots`) or path to an MJCF, URDF or SDF file."""
     method: Annotated[str, argument("NAME"), checked_name("method", METHODS)] = "mppi"
     """Sampling method (`tarsus list planners`)."""
-    ask: Settings = ()
+    command: Settings = ()
     """Commands for the goal, such as speed=0.5 turn=0.3."""
     duration: Seconds = 5.0
     """Simulated time."""
@@ -101,8 +101,8 @@ class PlanCommand(Command):
     push_lasts: Seconds = 0.1
     """Duration of the push."""
     set: Settings = ()
-    """Set parameters of the goal, the method or the pace (`tarsus list goals --parameters`, `tarsus
-    list planners --parameters`)."""
+    """Set parameters of the goal, the method or the timing (`tarsus list goals --parameters`,
+    `tarsus list planners --parameters`)."""
     law: Annotated[str, argument("NAME"), checked_name("law", LAWS)] = "moreau"
     """Contact law of the planner."""
     dt: Seconds = 0.01
@@ -191,26 +191,26 @@ class PlanCommand(Command):
         from tarsus.processes import usable_cores
         from tarsus.simulation.part_parameters import set_parameters
 
-        # goal, method and pace, with their settings
+        # goal, method and timing, with their settings
         parts: Any = {
             "goal": registry.create(GOALS, "goal", self.goal, Goal),
             "method": registry.create(METHODS, "method", self.method, SamplingMethod),
-            "pace": PlanTiming(),
+            "timing": PlanTiming(),
         }
         settings = all_settings(self.set)
         parts = set_parameters(parts, settings)
-        pace = parts["pace"]
-        if not self.still and not any(s.startswith(("delay=", "pace.delay=")) for s in settings):
-            pace = replace(pace, delay=pace.period if self.delay is None else self.delay)
+        timing = parts["timing"]
+        if not self.still and not any(s.startswith(("delay=", "timing.delay=")) for s in settings):
+            timing = replace(timing, delay=timing.period if self.delay is None else self.delay)
         # planner, with its commands
         planner = Planner(
             *(parts["goal"], self.robot, parts["method"], self.law, None, self.dt),
-            pace=pace,
+            timing=timing,
             seed=self.seed,
             threads=self.threads or usable_cores(),
         )
-        commands = all_settings(self.ask)
-        planner.ask(**dict(map(_parse_command, commands)))
+        commands = all_settings(self.command)
+        planner.set_commands(**dict(map(_parse_command, commands)))
         return planner
 
     def _world(self, planner: Planner) -> Any:
@@ -237,7 +237,7 @@ def _parse_command(text: str) -> tuple[str, float]:
     try:
         return name, float(value)
     except ValueError:
-        raise InvalidValue(f"--ask must be NAME=NUMBER, not {text!r}.", "--ask") from None
+        raise InvalidValue(f"--command must be NAME=NUMBER, not {text!r}.", "--command") from None
 
 
 def _print(

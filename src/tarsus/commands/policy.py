@@ -71,15 +71,15 @@ class PolicyCommand(Command):
     topic: ClassVar[str] = "Learn"
     examples: ClassVar[Mapping[str, str]] = {
         "tarsus policy inspect policy.onnx --robot g1.xml": "list observations, actions and gains",
-        "tarsus policy run policy.toml --robot go1.xml --ask 1 0 0 --out out": "walk forward for"
-        " 10 s; write a log",
+        "tarsus policy run policy.toml --robot go1.xml --command 1 0 0 --out out": "walk forward"
+        " for 10 s; write a log",
         "tarsus policy run policy.onnx --robot g1.xml --law compliant": "walk on softer ground",
         "tarsus policy check policy.onnx --robot g1.xml --laws all": "count the falls under every"
         " law",
         "tarsus policy doctor policy.toml --robot go1.xml": "find out why it does not walk",
     }
     groups: ClassVar[Mapping[str, str]] = {
-        "Policy": "config set robot ask",
+        "Policy": "config set robot command",
         "Engine and ground": "law engine laws dt terrain",
         "Trial": "duration trials seed survival_only",
         "Result": "out write",
@@ -106,7 +106,7 @@ class PolicyCommand(Command):
     set: Settings = ()
     """Set values of the contract, such as rate=50 scale=0.25 (`tarsus policy inspect` lists
     them)."""
-    ask: Annotated[tuple[float, float, float], argument("M/S M/S RAD/S")] = (0.5, 0.0, 0.0)
+    command: Annotated[tuple[float, float, float], argument("M/S M/S RAD/S")] = (0.5, 0.0, 0.0)
     """Commanded velocity: forward, left, and turning left."""
     law: Annotated[str, argument("NAME"), checked_name("law", LAWS)] = "moreau"
     """Contact law for `run`, `doctor` and the margins of `check`."""
@@ -203,7 +203,7 @@ class PolicyCommand(Command):
         from tarsus.simulation.recording.log import save_log
         from tarsus.simulation.simulation import Simulation
 
-        controller = PolicyController(contract, self._robot_of(contract), self.ask)
+        controller = PolicyController(contract, self._robot_of(contract), self.command)
         bound = controller.bound
         simulation: Any
         if self.engine == PEER:
@@ -228,7 +228,7 @@ class PolicyCommand(Command):
                 if error.log is None:
                     raise
                 log = error.log
-        result = summarize_run(bound, log, np.asarray(self.ask, float))
+        result = summarize_run(bound, log, np.asarray(self.command, float))
         if self.out is not None:
             self.out.mkdir(parents=True, exist_ok=True)
             file = self.out / f"{bound.robot.name}_policy.nc"
@@ -247,7 +247,7 @@ class PolicyCommand(Command):
 
         names = registry.split_names(self.laws)
         names = [*registry.names(LAWS), PEER] if "all" in names else names
-        plan = TrialPlan(np.asarray(self.ask), self.dt, self.duration, self.trials, self.seed)
+        plan = TrialPlan(np.asarray(self.command), self.dt, self.duration, self.trials, self.seed)
         with self.progress() as progress:
             check = check_policy(
                 self._bound(contract),

@@ -236,8 +236,8 @@ def _result(planner: Planner, log: xr.Dataset, begin: float, diverged: bool) -> 
             planner.robot, in_stance, [str(name) for name in log["contact"].values]
         ),
         latency=planner.latency(),
-        delay=planner.pace.delay,
-        commands=planner.asked,
+        delay=planner.timing.delay,
+        commands=planner.commands,
     )
 
 

@@ -51,7 +51,7 @@ GOALS, METHODS = "tarsus.planning.goals", "tarsus.planning.methods"
 class PlannerOptions(Options, total=False):
     """Options of a `Simulation`, and those of a planner."""
 
-    pace: PlanTiming
+    timing: PlanTiming
     seed: int
     gains: Gains
 
@@ -90,7 +90,7 @@ class Planner:
     dt : float
         Step size of the planner's model, in s.
     **options
-        `pace` (`PlanTiming`), `seed` of all samples, and `gains` of the joint servos (default:
+        `timing` (`PlanTiming`), `seed` of all samples, and `gains` of the joint servos (default:
         computed from the robot and `dt`). Of the options of a `Simulation`: `contacts` (default:
         the feet), `limits` and `stiction` (default False), `bounce`, `slots`, `self_collision`,
         `keyframe`, `precision` (default "float32") and `threads` (default: all cores; the results
@@ -118,7 +118,7 @@ class Planner:
     --------
     >>> import tarsus
     >>> planner = tarsus.Planner("go", threads=1)
-    >>> planner.ask(speed=0.3)
+    >>> planner.set_commands(speed=0.3)
     >>> simulation = tarsus.Simulation(planner.robot, controller=planner)
     >>> log = simulation.run(0.1)
     >>> len(planner.plans)
@@ -137,7 +137,10 @@ class Planner:
     ) -> None:
         # resolve names to objects
         remaining: Any = dict(options)
-        self.pace, self.seed = remaining.pop("pace", None) or PlanTiming(), remaining.pop("seed", 0)
+        self.timing, self.seed = (
+            remaining.pop("timing", None) or PlanTiming(),
+            remaining.pop("seed", 0),
+        )
         gains: Gains | None = remaining.pop("gains", None)
         self.goal: Goal = _resolve(GOALS, "goal", goal, Goal)
         self.method: SamplingMethod = _resolve(METHODS, "method", method, SamplingMethod)
@@ -161,18 +164,18 @@ class Planner:
         self.warnings += setup_warnings.choice_warnings(*choices)
         servo_dt = self.dt / STIFFNESS_RATIO
         self.gains = gains or servo.gains(self.robot, stand, feet(self.robot), servo_dt)
-        kind, count = self.pace.spline, self.pace.knots
+        kind, count = self.timing.spline, self.timing.knots
         scene = replace(scene, fast_turn_angle=FAST_ROTATION)
         work = reuse_plan(RolloutPlan(self.goal.unweighted(), scene, stepper, stand, kind, count))
         bits = 32 if chosen.precision == "float32" else 64
         registers = self._registers(bits)
         self.rollouts = RolloutWorlds(work, self.method.samples, bits, chosen.threads, registers)
         # commands, and the initial plan
-        self.weights, self._asked = self.goal.weights(), dict(self.goal.commands())
+        self.weights, self._commands = self.goal.weights(), dict(self.goal.commands())
         self._at, self._rest = actuated_indices(self.robot), stand[actuated_indices(self.robot)[0]]
         self._range, self._symmetries = _joint_ranges(self.robot), leg_symmetries(self.robot)
         alternation = self.goal.strides()
-        self._strides = strides(alternation, self._symmetries, self.pace.spacing)
+        self._strides = strides(alternation, self._symmetries, self.timing.spacing)
         if (self.method.paired or alternation[0]) and not self._symmetries:
             ignored = "paired" if self.method.paired else "alternating"
             text = f"{ignored} is ignored: {self.robot.name!r} has no symmetric pairs of legs."
@@ -184,25 +187,28 @@ class Planner:
 
     def _registers(self, bits: int) -> dict[str, Array]:
         """Build the registers that are the same for all rollouts."""
-        registers = {"dt": np.array([self.dt]), "advance": np.array([self.dt / self.pace.spacing])}
+        registers = {
+            "dt": np.array([self.dt]),
+            "advance": np.array([self.dt / self.timing.spacing]),
+        }
         registers |= {name: np.array(getattr(self.gains, name)) for name in ("kp", "kd")}
         registers |= {f"law.{k}": v[..., None] for k, v in self.law.parameters().items()}
         registers |= {f"terrain.{k}": v for k, v in self.terrain.parameters().items()}
         registers |= setup_warnings.solver_tolerances(
             self.law, self.robot, self.dt, bits, self.warnings
         )
-        self._horizon, self._delay = (self.pace.steps(n, self.dt) for n in ("horizon", "delay"))
+        self._horizon, self._delay = (self.timing.steps(n, self.dt) for n in ("horizon", "delay"))
         return registers
 
     def reset(self) -> None:
         """Discard the plan, and restart the random numbers of the seed."""
-        shape = (self.pace.knots, len(self._rest))
+        shape = (self.timing.knots, len(self._rest))
         still = np.tile(self._rest, (shape[0], 1)), np.full(shape, self.method.noise)
         self._active = [_ActivePlan(-np.inf, 0, Proposal(*still))]
         self.plans = list[PlanStatistics]()
         self._last = self._due = -np.inf
 
-    def ask(self, **commands: float) -> None:
+    def set_commands(self, **commands: float) -> None:
         """Set commands of the goal.
 
         Parameters
@@ -218,16 +224,16 @@ class Planner:
             For a number that is not finite.
         """
         for name, value in commands.items():
-            if name not in self._asked:
-                raise unknown_name("command", name, self._asked)
+            if name not in self._commands:
+                raise unknown_name("command", name, self._commands)
             if not np.isfinite(value):
                 raise InvalidValue(f"the command {name!r} must be finite, not {value!r}.", name)
-            self._asked[name] = float(value)
+            self._commands[name] = float(value)
 
     @property
-    def asked(self) -> dict[str, float]:
+    def commands(self) -> dict[str, float]:
         """Commands of the goal, by name."""
-        return dict(self._asked)
+        return dict(self._commands)
 
     def __call__(self, t: float, q: ArrayLike, u: ArrayLike) -> Array:
         """Compute the torques; plan first if a period has passed.
@@ -247,12 +253,12 @@ class Planner:
             Torques before the torque limits, shape (motors,), in N m.
         """
         q, u = np.asarray(q, float), np.asarray(u, float)
-        slack = ROUND_OFF * self.pace.period
+        slack = ROUND_OFF * self.timing.period
         if t < self._last - slack:
             self.reset()
         self._last = t
         if t >= self._due - slack:
-            self._due = (t if self._due == -np.inf else self._due) + self.pace.period
+            self._due = (t if self._due == -np.inf else self._due) + self.timing.period
             self.plan(t, q, u)
         target = self.targets(t)
         kp, kd = (np.asarray(gain) for gain in (self.gains.kp, self.gains.kd))
@@ -264,7 +270,7 @@ class Planner:
             self._active.pop(0)
         active = self._active[0]
         return spline.value(
-            self.pace.spline, active.proposal.mean, t / self.pace.spacing - active.first
+            self.timing.spline, active.proposal.mean, t / self.timing.spacing - active.first
         )
 
     def plan(self, t: float, q: Array, u: Array) -> PlanStatistics:
@@ -321,13 +327,13 @@ class Planner:
 
     def latency(self) -> Latency:
         """Summarize the timing of all plans since the last reset."""
-        return latency(self.plans, self.pace.deadline)
+        return latency(self.plans, self.timing.deadline)
 
     def _rollout_registers(self, t: float, first: int, steps: int) -> dict[str, Array]:
         """Build the registers of rollouts that start at time t."""
-        numbers = {"position": t / self.pace.spacing - first, "steps": steps}
+        numbers = {"position": t / self.timing.spacing - first, "steps": steps}
         registers = {name: np.array([float(number)]) for name, number in numbers.items()}
-        return registers | {"command": np.array(list(self._asked.values()))}
+        return registers | {"command": np.array(list(self._commands.values()))}
 
     def _predicted(self, t: float, state: tuple[Array, Array]) -> tuple[Array, Array]:
         """Predict the state at which the next plan takes effect, with the active plan."""
@@ -339,18 +345,18 @@ class Planner:
 
     def _first_knot(self, t: float) -> int:
         """Find the index of the first knot that the spline needs at time t."""
-        return int(np.floor(t / self.pace.spacing + ROUND_OFF)) - self.pace.past_knots
+        return int(np.floor(t / self.timing.spacing + ROUND_OFF)) - self.timing.past_knots
 
     def _shifted(self, active: _ActivePlan, first: int) -> Proposal:
         """Shift a plan so that it starts at knot `first`.
 
         New knots repeat the last one, or continue the alternation of strides.
         """
-        count, shift = self.pace.knots, max(first - active.first, 0)
+        count, shift = self.timing.knots, max(first - active.first, 0)
         indices = np.minimum(np.arange(count) + shift, count - 1)
         spread = self.method.initial_spread(active.proposal.spread[indices])
         spread[count - min(shift, count) :] = self.method.noise
-        spread[: self.pace.past_knots] = 0  # past knots only shape the spline now
+        spread[: self.timing.past_knots] = 0  # past knots only shape the spline now
         mean = active.proposal.mean[indices]
         if self._strides is not None:
             self._strides.extend(mean, min(shift, count), self._rest)

@@ -22,8 +22,8 @@ def reached(
     **asked: float,
 ) -> ClosedLoopResult:
     """By a late planner; law: the world's, "mujoco" for MuJoCo."""
-    planner = tarsus.Planner(goal, method=method, pace=LATE)
-    planner.ask(**asked)
+    planner = tarsus.Planner(goal, method=method, timing=LATE)
+    planner.set_commands(**asked)
     if law == "mujoco":
         world = MujocoSimulation(planner.robot, controller=planner, dt=0.0025)
     else:
@@ -64,7 +64,7 @@ def test_it_trots_though_no_gait_is_given() -> None:
     """
     trots = 0
     for seed in range(9):
-        planner = tarsus.Planner("go", pace=PlanTiming(rate=100.0, delay=0.01), seed=seed)
+        planner = tarsus.Planner("go", timing=PlanTiming(rate=100.0, delay=0.01), seed=seed)
         world = tarsus.Simulation(planner.robot, controller=planner, dt=0.0025)
         found = run(planner, world, 4.0)[1]
         assert not found.fell and found.speed > 0.35 and found.max_tilt < 0.2

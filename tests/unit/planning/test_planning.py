@@ -31,17 +31,17 @@ from tarsus.planning.strides import strides
 from tarsus.planning.timing import PlanTiming
 
 DT, HORIZON, FEW = 0.005, 0.1, 2  # so few that a world has a lane of its own
-PACE = PlanTiming(horizon=HORIZON, spacing=0.05, rate=50.0)
+TIMING = PlanTiming(horizon=HORIZON, spacing=0.05, rate=50.0)
 
 
-def made(threads: int = 1, pace: PlanTiming = PACE, **changed: Any) -> tarsus.Planner:
+def made(threads: int = 1, timing: PlanTiming = TIMING, **changed: Any) -> tarsus.Planner:
     """A small planner, to be quick, in the scene that a Simulation has by default."""
     whole: Any = {"limits": True, "stiction": True, "precision": "float64"}
     return tarsus.Planner(
         Go(alternating=0.0),
         method=MPPI(samples=FEW, temperature=10.0),
         dt=DT,
-        pace=pace,
+        timing=timing,
         threads=threads,
         **(whole | changed),
     )
@@ -119,7 +119,7 @@ def test_a_rollout_is_the_simulation_under_the_same_servos(planner: tarsus.Plann
     """End, costs, and the way ahead of a plan in force: by a Simulation step after step."""
     robot, weights = planner.robot, planner.goal.weights()
     random = np.random.default_rng(2)
-    knots = np.tile(planner.targets(0.0), (FEW, PACE.knots, 1))
+    knots = np.tile(planner.targets(0.0), (FEW, TIMING.knots, 1))
     knots += 0.3 * random.normal(size=knots.shape)
     state = np.array(robot.keyframes["stand"]), 0.3 * random.normal(size=robot.nu)
     now = {"position": np.array([1.3]), "steps": np.array([20.0])}
@@ -133,7 +133,7 @@ def test_a_rollout_is_the_simulation_under_the_same_servos(planner: tarsus.Plann
     kp, kd = np.array(planner.gains.kp), np.array(planner.gains.kd)
     look, spent = _costs(planner), np.zeros(len(weights))
     for k in range(20):
-        target = spline.value("cubic", knots[1], 1.3 + k * DT / PACE.spacing)
+        target = spline.value("cubic", knots[1], 1.3 + k * DT / TIMING.spacing)
         tau = kp * (target - sim.q[at[0]]) - kd * sim.u[at[1]]
         sim.step(tau)
         limits = [(motor.lower, motor.upper) for motor in robot.actuators]
@@ -193,9 +193,9 @@ def test_knots_stand_still_while_time_goes_on(planner: tarsus.Planner) -> None:
     for first in (1, 1, 2):
         moved = planner._shifted(planner._active[-1], first)
         planner._active = [type(held)(0.0, first, moved)]
-    late = PACE.spacing * (PACE.knots - 1)
+    late = TIMING.spacing * (TIMING.knots - 1)
     after = [planner.targets(t) for t in np.arange(0.1, 0.2, 0.01)]
-    same = [t < late - PACE.spacing for t in np.arange(0.1, 0.2, 0.01)]
+    same = [t < late - TIMING.spacing for t in np.arange(0.1, 0.2, 0.01)]
     assert any(same)
     for k in np.flatnonzero(same):
         assert after[k] == pytest.approx(before[k], abs=1e-12)
@@ -205,7 +205,7 @@ def test_knots_stand_still_while_time_goes_on(planner: tarsus.Planner) -> None:
 
 def test_a_late_plan_begins_where_the_robot_will_be() -> None:
     """Until then the plan before is in force."""
-    late = made(pace=PlanTiming(horizon=HORIZON, spacing=0.05, rate=50.0, delay=0.02))
+    late = made(timing=PlanTiming(horizon=HORIZON, spacing=0.05, rate=50.0, delay=0.02))
     q, u = np.array(late.robot.keyframes["stand"]), np.zeros(late.robot.nu)
     rest = late.targets(0.0)
     late(0.0, q, u)
@@ -390,6 +390,6 @@ def test_a_pace_that_cannot_be_kept_and_unknown_commands(planner: tarsus.Planner
     with refused(InvalidValue, "delay"):
         PlanTiming(rate=100.0, delay=0.02)
     with refused(UnknownName, "sped"):
-        planner.ask(sped=1.0)
+        planner.set_commands(sped=1.0)
     with refused(InvalidValue, "speed"):
-        planner.ask(speed=np.nan)
+        planner.set_commands(speed=np.nan)

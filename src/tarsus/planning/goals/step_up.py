@@ -23,7 +23,7 @@ APPROACH_RATE = 1.5  # 1/s: speed of the approach per distance to the target
 class StepUp(Goal):
     """Goal of a trunk at a position ahead, at the standing height above the ground under its feet.
 
-    The command is `place`, in m along the world's x axis.
+    The command is `target`, in m along the world's x axis.
     """
 
     drift: float = weight(60.0, "square of the trunk's velocity error, m^2/s^2")
@@ -41,11 +41,11 @@ class StepUp(Goal):
     torque: float = weight(1e-4, "squares of the torques, N^2 m^2")
     clearance: float = parameter(0.06, "m", "height above which feet move freely", "(0, inf)")
     speed: float = parameter(0.35, "m/s", "largest speed of the approach", "(0, 10]")
-    place: float = parameter(1.2, "m", "default target along x")
+    target: float = parameter(1.2, "m", "default target along x")
     rise: float = parameter(0.06, "m", "height of the box", "(0.03, 1]")
 
     def commands(self) -> Mapping[str, float]:
-        return {"place": self.place}
+        return {"target": self.target}
 
     def ground(self) -> Terrain:
         half = self.rise / 2
@@ -54,7 +54,7 @@ class StepUp(Goal):
     def costs(self, now: StateView) -> Mapping[str, SX]:
         # desired velocity, and height of the ground under the feet
         x, y, z = ca.vertsplit(now.kin.world_position[0])
-        approach = APPROACH_RATE * (now.command["place"] - x)
+        approach = APPROACH_RATE * (now.command["target"] - x)
         desired = ca.fmin(ca.fmax(approach, -self.speed), self.speed)
         grounds = now.heights([_feet.position(now, foot) for foot in feet(now.kin.mechanism)])
         level = sum(grounds, SX(0)) / len(grounds)
