@@ -119,4 +119,4 @@ def test_the_second_half_of_a_stance_lies_between_landing_and_lift_off(steady: B
 def test_all_that_must_hold_in_the_full_walk_and_on_all_robots_does() -> None:
     found = tarsus_papers.findings(tarsus_papers.load("rengifo2009"), ["walk", "parameters"])
     assert not [c for finding in found.values() for c in finding.checks if not c.holds]
-    assert set(found["parameters"].data["apart"]) >= {"biped", "hoap1", "mini_cheetah"}
+    assert set(found["parameters"].data["differences"]) >= {"biped", "hoap1", "mini_cheetah"}

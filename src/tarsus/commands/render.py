@@ -46,10 +46,10 @@ class Render(Command):
         "tarsus render out/mini_cheetah.nc slow.gif --speed 0.25 --size 480x320": "render in slow"
         " motion",
         "tarsus render out/mini_cheetah.nc strip.png --strip 5": "render five frames in a row",
-        "tarsus render a.nc b.nc pair.mp4 --apart 0.8": "show two logs side by side",
+        "tarsus render a.nc b.nc pair.mp4 --spacing 0.8": "show two logs side by side",
     }
     groups: ClassVar[Mapping[str, str]] = {
-        "Content": "robot trust times strip apart bare",
+        "Content": "robot trust times strip spacing bare",
         "Video": "rate speed",
         "Camera": "size azimuth elevation distance still",
     }
@@ -62,7 +62,7 @@ class Render(Command):
     """Time of an image, or several times for a strip. (default: the middle of the log)"""
     strip: Annotated[int | None, argument("COUNT")] = None
     """Number of frames in a strip, evenly spaced over the log."""
-    apart: Annotated[float | None, number("METERS"), argument("METERS")] = None
+    spacing: Annotated[float | None, number("METERS"), argument("METERS")] = None
     """Distance between the robots of several worlds or logs. (default: 0 for up to eight robots,
     else 1.6 times their length)"""
     rate: Annotated[float, number("1/S"), argument("1/S")] = 25.0
@@ -149,7 +149,7 @@ class Render(Command):
             CAMERA_DISTANCE if self.distance is None else self.distance,
             follow=not self.still,
             forces=not self.bare,
-            apart=self.apart,
+            spacing=self.spacing,
         )
 
     def _times(self, first: float, last: float) -> Any:

@@ -36,11 +36,11 @@ class BodyPoses:
     """Compiled poses of all bodies of a robot in many worlds."""
 
     def __init__(self, robot: Mechanism, worlds: int) -> None:
-        b = Builder(f"{robot.name}_places")
+        b = Builder(f"{robot.name}_poses")
         frames = kinematics(robot, b.parameter("q", robot.nq))
         program = b.program(
-            place=ca.vertcat(*frames.world_position),
-            turn=ca.vertcat(*(quaternion(rotation) for rotation in frames.world_rotation)),
+            positions=ca.vertcat(*frames.world_position),
+            quaternions=ca.vertcat(*(quaternion(rotation) for rotation in frames.world_rotation)),
         )
         self._worlds = Worlds(program, worlds)
 
@@ -62,7 +62,7 @@ class BodyPoses:
         self._worlds.set("q", q)
         self._worlds.advance()
         poses = []
-        for name, world in (("place", ORIGIN), ("turn", IDENTITY)):
+        for name, world in (("positions", ORIGIN), ("quaternions", IDENTITY)):
             bodies = self._worlds.get(name).reshape(len(q), -1, len(world))
             fixed = np.broadcast_to(world, (len(q), 1, len(world)))
             poses.append(np.concatenate([bodies, fixed], axis=1))

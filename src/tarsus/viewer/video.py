@@ -51,7 +51,7 @@ class RenderSettings:
         Whether the camera follows the robot.
     forces
         Whether to draw contact forces and friction cones.
-    apart
+    spacing
         Distance between the robots of several worlds or logs, in m; 0 overlays them. None overlays
         up to 8 robots, and separates more by 1.6 times their length.
     """
@@ -63,7 +63,7 @@ class RenderSettings:
     distance: float = CAMERA_DISTANCE
     follow: bool = True
     forces: bool = True
-    apart: float | None = None
+    spacing: float | None = None
 
     def __post_init__(self) -> None:
         for name in ("width", "height"):
@@ -82,8 +82,8 @@ class RenderSettings:
                 f" {np.rad2deg(self.elevation):g}.",
                 "elevation",
             )
-        if self.apart is not None and not 0 <= self.apart <= 100:
-            raise InvalidValue(f"apart must be from 0 to 100 m, not {self.apart:g}.", "apart")
+        if self.spacing is not None and not 0 <= self.spacing <= 100:
+            raise InvalidValue(f"spacing must be from 0 to 100 m, not {self.spacing:g}.", "spacing")
 
 
 class Stage:
@@ -130,12 +130,12 @@ class Stage:
 
     def _spacing(self, worlds: int, uneven: bool) -> float:
         """Compute the distance between robots, in m; 0 to overlay them."""
-        requested = self.view.apart
+        requested = self.view.spacing
         if requested is not None:
             if requested and uneven:
                 raise Unsupported(
-                    "apart needs level ground, but this log's terrain is uneven: do not set apart.",
-                    "apart",
+                    "spacing needs level ground, but this log's terrain is uneven: omit it.",
+                    "spacing",
                 )
             return requested if worlds > 1 else 0.0
         if uneven and worlds > MAX_OVERLAID:

@@ -40,14 +40,16 @@ class Interpretation:
     K: float = K_TABLE
     v_s: float = 0.35
     v_d: float = 0.7
-    axes: Literal["together", "apart"] = "together"
+    axes: Literal["together", "separate"] = "together"
 
 
 OURS = Interpretation("Tarsus")
 TABLE = Interpretation("v_s, v_d of Table I", v_s=1e-4, v_d=2e-4)
 SI = Interpretation("K in SI units", K=1e4)
-SEPARATE = Interpretation("x and y separately, as in (38)", axes="apart")
-LITERAL = Interpretation("separately, with v_s, v_d of Table I", v_s=1e-4, v_d=2e-4, axes="apart")
+SEPARATE = Interpretation("x and y separately, as in (38)", axes="separate")
+LITERAL = Interpretation(
+    "separately, with v_s, v_d of Table I", v_s=1e-4, v_d=2e-4, axes="separate"
+)
 INTERPRETATIONS = (OURS, TABLE, SI, SEPARATE, LITERAL)
 
 
@@ -59,9 +61,9 @@ class Friction(Exhibit):
     where: ClassVar[str] = "Eqns. (34)-(38), Table I"
     about: ClassVar[str] = (
         "The law of Tarsus applies Eqn. (38) along the slip instead of to x and y separately (its"
-        " option axes=apart is the literal formula). It uses K = 1e4 with the depth in millimeters,"
-        " and v_s = 0.35 m/s and v_d = 0.7 m/s, where Table I gives 0.1 and 0.2 mm/s. Here the walk"
-        " is simulated with each interpretation. With the velocities of Table I, friction is so"
+        " option axes=separate is the literal formula). It uses K = 1e4 with the depth in"
+        " millimeters, and v_s = 0.35 m/s and v_d = 0.7 m/s, where Table I gives 0.1 and 0.2 mm/s."
+        " Here the walk is simulated with each interpretation. With the velocities of Table I, friction is so"
         " steep that a step of 0.1 ms overshoots at rest, and the feet chatter."
     )
     caption: ClassVar[str] = (
@@ -71,7 +73,7 @@ class Friction(Exhibit):
 
     def measure(self, task: Task) -> Finding:
         seconds = walk_duration(task.quick)
-        selected = [r for r in INTERPRETATIONS if not (task.quick and r.axes == "apart")]
+        selected = [r for r in INTERPRETATIONS if not (task.quick and r.axes == "separate")]
         results: dict[str, WalkResult] = {}
         for axes in dict.fromkeys(each.axes for each in selected):
             group = [each for each in selected if each.axes == axes]

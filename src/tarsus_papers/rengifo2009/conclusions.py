@@ -42,7 +42,7 @@ class PaperStatements(Exhibit):
 
 
 def _masses(data: Data) -> Verdict:
-    differences = data["parameters"]["apart"]
+    differences = data["parameters"]["differences"]
     worst = max(max(values) for values in differences.values())
     return worst < EQUAL, f"{len(differences)} bodies: at most {worst:.1e} of the depth"
 

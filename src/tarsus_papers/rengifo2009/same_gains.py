@@ -72,7 +72,7 @@ class SameGains(Exhibit):
         errors = {name: _form_error(runs[name, 1.0]) for name in names}
         data = {
             "gaps": {name: _decimated(runs[name, 1.0]) for name in names},
-            "apart": differences,
+            "differences": differences,
             "off": errors,
             "unconverged": sum(run.unconverged for run in runs.values()),
         }

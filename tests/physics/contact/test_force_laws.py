@@ -100,7 +100,7 @@ def test_hertz_friction_is_mu_s_at_v_s_and_mu_d_beyond_v_d_at_every_heading() ->
 def test_hertz_apart_is_the_curve_along_each_tangent() -> None:
     """Eqn. (38): each component of its own slip; along one tangent both options are the same."""
     together, apart = (
-        Hertz(mu=0.6, v_s=0.05, v_d=0.2, axes=axes) for axes in ("together", "apart")
+        Hertz(mu=0.6, v_s=0.05, v_d=0.2, axes=axes) for axes in ("together", "separate")
     )
     x, y = 0.03, -0.1
     alone = [force(law, -1e-3, [0.0, x, 0.0]) for law in (together, apart)]

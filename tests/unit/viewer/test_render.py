@@ -156,7 +156,7 @@ def test_pictures_and_strips(path: Path, log: xr.Dataset, tmp_path: Path) -> Non
     save_log(tarsus.Simulation("mini_cheetah", controller="stand", worlds=2).run(0.02), many)
     both = ["render", str(path), str(many), str(out), "--times", "0.1", "--size", "64x48"]
     assert main(both) == 0 and Image.open(out).size == (64, 48)
-    assert main([*both, "--apart", "0.6"]) == 0 and Image.open(out).size == (64, 48)
+    assert main([*both, "--spacing", "0.6"]) == 0 and Image.open(out).size == (64, 48)
 
 
 def test_robots_stand_apart_in_a_square_and_all_are_seen(log: xr.Dataset) -> None:
@@ -176,7 +176,7 @@ def test_robots_stand_apart_in_a_square_and_all_are_seen(log: xr.Dataset) -> Non
     assert max(abs(wide).max(), abs(high).max()) > 0.5
     assert wide.max() == pytest.approx(-wide.min(), abs=0.05)
     # nearer to each other if asked; the page has the same square
-    closer = Stage([track(many)], replace(SMALL, apart=0.1))
+    closer = Stage([track(many)], replace(SMALL, spacing=0.1))
     np.testing.assert_allclose(closer._offsets, 0.1 * grid_positions(12))
     assert len(Stage([track(log)], SMALL)._offsets) == 1
     # not on ground that is elsewhere another one
@@ -184,8 +184,8 @@ def test_robots_stand_apart_in_a_square_and_all_are_seen(log: xr.Dataset) -> Non
     with pytest.warns(tarsus.TarsusWarning, match="8 of 12 worlds") as told:
         assert len(Stage([track(sloped)], SMALL)._offsets) == 1
     assert [warning_record(w.message).code for w in told] == ["worlds-not-drawn"]
-    with refused(Unsupported, "apart"):
-        Stage([track(sloped)], replace(SMALL, apart=1.0))
+    with refused(Unsupported, "spacing"):
+        Stage([track(sloped)], replace(SMALL, spacing=1.0))
 
 
 def test_a_world_that_diverged_is_drawn_where_it_last_was(log: xr.Dataset) -> None:
@@ -207,8 +207,8 @@ def test_one_mesh_of_many_robots_is_their_picture_one_by_one(log: xr.Dataset) ->
     pair["q"][:, 1, 1] += 0.5  # the second walks half a meter to the left
     view = replace(SMALL, forces=False, distance=4.0)
     shown = track(pair)
-    together = Stage([shown], replace(view, apart=1e-9)).frame(0.0).astype(int)
-    stage = Stage([shown], replace(view, apart=0.0))
+    together = Stage([shown], replace(view, spacing=1e-9)).frame(0.0).astype(int)
+    stage = Stage([shown], replace(view, spacing=0.0))
     positions, rotations = shown.poses(0)
     apart = [
         PlacedSolid(s, positions[w, s.body], rotations[w, s.body])
@@ -237,7 +237,7 @@ def test_one_mesh_of_many_robots_is_their_picture_one_by_one(log: xr.Dataset) ->
         (["LOG", "out.png", "--size", "3"], "--size"),
         (["LOG", "out.png", "--size", "33x480"], "width"),
         (["LOG", "out.png", "--elevation", "90"], "elevation"),
-        (["LOG", "out.png", "--apart", "-1"], "apart"),
+        (["LOG", "out.png", "--spacing", "-1"], "spacing"),
         (["LOG", "out.png", "--robot", "hoap1"], "hoap1 has"),
         (["BROKEN", "out.png"], "cannot be read"),
         (["EMPTY", "out.png"], "log of tarsus run: it lacks q"),

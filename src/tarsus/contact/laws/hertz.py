@@ -33,7 +33,7 @@ class Hertz(ForceLaw):
     m / (mu_s f_n), with m the mass felt at the foot: the defaults suit dt = 1e-4 s on a trotting
     Mini Cheetah (m = 0.08 kg, f_n up to 190 N). A lower mu allows a proportionally lower v_s. The
     1e-4 and 2e-4 m/s of Table I would need dt = 3e-8 s; at 1e-4 s they run with chattering feet.
-    Slip is isotropic, while the paper treats x and y separately, as `axes="apart"` does
+    Slip is isotropic, while the paper treats x and y separately, as `axes="separate"` does
     (docs/decisions/0010-isotropic-stick-slip.md).
     """
 
@@ -53,11 +53,11 @@ class Hertz(ForceLaw):
     mu_ratio: Value = parameter(1.0, "[1]", "mu_s, friction at v_s, over mu_d", "[0, inf)")
     v_s: Value = parameter(0.35, "m/s", "stiction velocity: friction is mu_s", "(0, inf)")
     v_d: Value = parameter(0.7, "m/s", "velocity from which friction is mu_d, >= v_s", "(0, inf)")
-    axes: Literal["together", "apart"] = choice(
+    axes: Literal["together", "separate"] = choice(
         "together",
         "what friction depends on",
         together="the slip speed, opposing the slip",
-        apart="the slip along each tangent separately, Eqn. (38)",
+        separate="the slip along each tangent separately, Eqn. (38)",
     )
 
     def __post_init__(self) -> None:
@@ -72,7 +72,7 @@ class Hertz(ForceLaw):
             p.K * depth**p.e - c * contact.velocity[0], 0
         )  # (34) + (35); the ground does not pull
         sliding = contact.velocity[1:]
-        if self.axes == "apart":
+        if self.axes == "separate":
             factor = ca.vertcat(*(friction_per_speed(sliding[k] ** 2, p) for k in range(2)))
         else:
             factor = friction_per_speed(ca.dot(sliding, sliding), p)
