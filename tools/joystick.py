@@ -22,7 +22,7 @@ from pathlib import Path
 from first_walk import output, spent
 
 ASKED = ("speed=0,1", "sideways=-0.3,0.3", "turn=-0.5,0.5")
-LEARNED = ("lift=0.1", "fall=5")  # of the task and the method
+LEARNED = ("lift=0.1", "fall_penalty=5")  # of the task and the method
 TRIALS = 1000
 
 

@@ -1,7 +1,7 @@
 """Who stands up, by how far it lay tilted: `python tools/standing_up.py DIR [LAW] [DT] [TRIALS]`.
 
 DIR is a folder of `tarsus learn get_up`. Each trial begins as `tarsus play` begins it, tilted by
-any angle up to the task's `tumble`, all alike likely, its joints drawn, the lowest point on the
+any angle up to the task's `start_tilt`, all alike likely, its joints drawn, the lowest point on the
 ground. Counted are those that stand without a break from the task's `within` to two seconds later.
 """
 

@@ -82,8 +82,8 @@ class ControlPlan:
 
 def filtered_action(work: ControlPlan, before: SX, requested: SX) -> SX:
     """Compute the action of a period, shape (k,), between the last and the requested one."""
-    follow = work.task.follow
-    return requested if follow == 1 else before + follow * (requested - before)
+    action_filter = work.task.action_filter
+    return requested if action_filter == 1 else before + action_filter * (requested - before)
 
 
 def scaled_action(work: ControlPlan, q: SX, action: SX, heights: Heights) -> SX:
@@ -92,7 +92,7 @@ def scaled_action(work: ControlPlan, q: SX, action: SX, heights: Heights) -> SX:
     `heights` returns the ground heights below points.
     """
     kin = kinematics(work.scene.mechanism, q)
-    factor = work.task.reach_factor(kin, heights, work.stand)
+    factor = work.task.action_scale_factor(kin, heights, work.stand)
     return action if factor is None else factor * action
 
 
@@ -102,7 +102,7 @@ def targets(work: ControlPlan, clock: SX, action: SX) -> SX:
     posture = actuated_posture(m, work.stand)
     result = posture + task.reference_motion(m, work.stand, clock * work.period)
     for k, motor in enumerate(work.moved_motors):
-        result[motor] += task.reach * action[k]
+        result[motor] += task.action_scale * action[k]
     return result
 
 

@@ -23,17 +23,17 @@ class Network:
     ----------
     sizes
         Sizes of the input, of each hidden layer and of the output.
-    own
+    free_weights
         Number of weights, the last ones, that belong to no layer.
     """
 
     sizes: tuple[int, ...]
-    own: int = 0
+    free_weights: int = 0
 
     @property
     def count(self) -> int:
         """Number of weights."""
-        return sum((a + 1) * b for a, b in self._pairs) + self.own
+        return sum((a + 1) * b for a, b in self._pairs) + self.free_weights
 
     def initial(self, random: np.random.Generator, last: float = 1.0) -> Array:
         """Draw random initial weights, shape (count,); the last layer is scaled by `last`."""
@@ -104,7 +104,7 @@ class Network:
             order[start + a * b : start + (a + 1) * b] = start + a * b + after.order
             sign[start + a * b : start + (a + 1) * b] = after.sign
             start += (a + 1) * b
-        if self.own == len(out.order):
+        if self.free_weights == len(out.order):
             order[start:] = start + out.order
         return Mirror(order, sign)
 

@@ -29,7 +29,7 @@ FORMAT = "tarsus policy 1"
 MAX_LAYER_SIZE = 1_000_000
 ARRAYS = {  # arrays of a policy file: NumPy kinds, and number of dimensions
     "sizes": ("iu", 1),
-    "own": ("iu", 0),
+    "free_weights": ("iu", 0),
     **dict.fromkeys(("weights", "mean", "deviation"), ("f", 1)),
     "about": ("U", 0),
 }
@@ -43,7 +43,9 @@ ABOUT = TableRule(  # metadata, as from `TrainingSpec.metadata`
         "settings": ListRule(NAME, max_items=1000),
         "gains": TableRule({"kp": GAINS, "kd": GAINS}, required=("kp", "kd")),
         "files": TableRule(others=TableRule({"file": NAME, "sha256": NAME}, required=("sha256",))),
-        **dict.fromkeys(("action", "sees"), NumberRule(1, MAX_LAYER_SIZE, whole=True)),
+        **dict.fromkeys(
+            ("action_size", "observation_size"), NumberRule(1, MAX_LAYER_SIZE, whole=True)
+        ),
         "parameters": TableRule(),
     }
 )
@@ -112,7 +114,7 @@ class Policy:
                 format=np.array(FORMAT),
                 sizes=np.array(self.network.sizes),
                 weights=self.weights,
-                own=np.array(self.network.own),
+                free_weights=np.array(self.network.free_weights),
                 mean=self.scale.mean,
                 deviation=self.scale.deviation,
                 about=np.array(json_text(self.about)),
@@ -161,7 +163,7 @@ def _checked(kind: type[Policy], arrays: Mapping[str, NDArray[Any]]) -> Policy:
     for name, array in numbers.items():
         if not np.isfinite(array).all():
             raise InvalidFile(f"{name} must be finite.", name)
-    sizes, own = tuple(arrays["sizes"].tolist()), int(arrays["own"])
+    sizes, own = tuple(arrays["sizes"].tolist()), int(arrays["free_weights"])
     if (
         len(sizes) < 2
         or min(sizes) < 1

@@ -29,7 +29,7 @@ class Trials:
         Control periods of each trial.
     rate
         Control periods per second.
-    hold, wait
+    command_interval, push_interval
         Periods between command changes, and between pushes.
     commands
         Commands, shape (n, trials, c).
@@ -43,8 +43,8 @@ class Trials:
 
     periods: int
     rate: float
-    hold: int
-    wait: int
+    command_interval: int
+    push_interval: int
     commands: Array
     pushes: Array
     friction: Array
@@ -58,12 +58,16 @@ class Trials:
 
     def command(self, period: int) -> Array | None:
         """Return the new commands, (trials, c), or None if they do not change in this period."""
-        return None if period % self.hold else self.commands[period // self.hold]
+        return (
+            None
+            if period % self.command_interval
+            else self.commands[period // self.command_interval]
+        )
 
     def push(self, period: int) -> Array | None:
         """Return the pushes, shape (trials, 2), in m/s, or None if this period starts without."""
-        due = period and period % self.wait == 0
-        return self.pushes[period // self.wait - 1] if due else None
+        due = period and period % self.push_interval == 0
+        return self.pushes[period // self.push_interval - 1] if due else None
 
     def mean_errors(self, measured: Array, lasted: NDArray[np.int64]) -> Array:
         """Compute the mean absolute errors, shape (m,), of averages over half a second.
@@ -81,7 +85,7 @@ class Trials:
         blocks = self.periods // window
         means = measured[: blocks * window].reshape(blocks, window, *measured.shape[1:]).mean(1)
         first = window * np.arange(blocks)
-        settled = first % self.hold >= SETTLING_TIME * self.rate
+        settled = first % self.command_interval >= SETTLING_TIME * self.rate
         counts = settled[:, None] & (first[:, None] + window <= lasted)
         return (
             np.abs(means[counts]).mean(0) if counts.any() else np.full(measured.shape[-1], np.nan)
@@ -122,22 +126,24 @@ def draw_trials(
             "trials",
         )
     random, periods = np.random.default_rng(seed), max(1, round(seconds * task.rate))
-    spans = (min(span * task.rate, MAX_PERIODS) for span in (task.hold, task.push_every))
-    hold, wait = (max(1, round(span)) for span in spans)
+    spans = (
+        min(span * task.rate, MAX_PERIODS) for span in (task.command_interval, task.push_interval)
+    )
+    command_interval, push_interval = (max(1, round(span)) for span in spans)
 
     def uniform(ranges: Sequence[Range], count: int = 1) -> Array:
         low, high = np.array(ranges, float).T
         return random.uniform(low, high, (count, trials, len(ranges)))
 
     return Trials(
-        *(periods, task.rate, hold, wait),
-        commands=uniform(list(task.commands().values()), -(-periods // hold)),
+        *(periods, task.rate, command_interval, push_interval),
+        commands=uniform(list(task.commands().values()), -(-periods // command_interval)),
         pushes=uniform(
-            [(-fitted_value(task.push), fitted_value(task.push))] * 2, -(-periods // wait)
+            [(-fitted_value(task.push), fitted_value(task.push))] * 2, -(-periods // push_interval)
         ),
         friction=uniform([task.friction])[0, :, 0],
         mass=uniform([task.mass])[0, :, 0],
-        posture=uniform([(-task.spread, task.spread)] * motors)[0],
+        posture=uniform([(-task.start_offset, task.start_offset)] * motors)[0],
     )
 
 

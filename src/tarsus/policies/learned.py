@@ -209,7 +209,7 @@ def _reference(work: ControlPlan, targets: Any) -> tuple[Array, Array, Array]:
         action = generator.uniform(-1, 1, len(still))
         wave = np.sin(2 * np.pi * k * work.period / period) if sources else 0.0
         expected = rest + up * max(wave, 0) + down * max(-wave, 0)
-        expected[list(work.moved_motors)] += work.task.reach * action
+        expected[list(work.moved_motors)] += work.task.action_scale * action
         if np.abs(targets(k, action, q) - expected).max() > REFERENCE_TOLERANCE:
             raise Unsupported(
                 f"the targets of {type(work.task).__name__} depend on the state, or on its clock"
@@ -267,12 +267,12 @@ def _model(
         x = x if k + 1 == len(layers) else node("Tanh", x)
     # action and targets
     x = node("Clip", x, np.float32(-MAX_ACTION), np.float32(MAX_ACTION))
-    follow, k = float(work.task.follow), len(work.moved_motors)
-    if follow != 1:
-        x = node("Add", "action", node("Mul", node("Sub", x, "action"), np.float32(follow)))
+    action_filter, k = float(work.task.action_filter), len(work.moved_motors)
+    if action_filter != 1:
+        x = node("Add", "action", node("Mul", node("Sub", x, "action"), np.float32(action_filter)))
     node("Identity", x, out="action_next")
     spread = np.zeros((k, work.motors))
-    spread[np.arange(k), list(work.moved_motors)] = work.task.reach
+    spread[np.arange(k), list(work.moved_motors)] = work.task.action_scale
     target = node("Add", node("MatMul", x, spread), rest)
     clock = _clock_column(parts)
     if clock is not None and (up.any() or down.any()):

@@ -107,7 +107,13 @@ class GaitTask(LearningTask):
     def training_defaults(self, mechanism: Mechanism) -> TrainingDefaults:
         if len(strides(mechanism)) == 4:
             return TrainingDefaults()
-        ppo = {"rounds": 700, "fall": 15, "discount": 0.98, "width": 64, "quieter": 250}
+        ppo = {
+            "rounds": 700,
+            "fall_penalty": 15,
+            "discount": 0.98,
+            "width": 64,
+            "noise_half_life": 250,
+        }
         return TrainingDefaults(methods={"ppo": ppo})
 
     def fitted(self, robot: Robot) -> Self:

@@ -193,8 +193,8 @@ class LearningTask(ABC):
 
     An action, shape (k,), shifts the targets of the joints that the task moves (`moved_motors`).
     They start from the standing posture plus the task's `reference_motion`; an action of 1 shifts a
-    target by `reach`, times the factor `reach_factor`. From period to period the action moves a
-    fraction `follow` of the way to the requested one.
+    target by `action_scale`, times the factor `action_scale_factor`. From period to period the
+    action moves a fraction `action_filter` of the way to the requested one.
 
     Each world draws its own random numbers: at the start of an episode the posture, the heading,
     friction, mass and the bias of the observations; from time to time a command and a push.
@@ -202,15 +202,17 @@ class LearningTask(ABC):
 
     rate: float = parameter(50.0, "Hz", "actions per second", "(0, inf)")
     episode: float | None = parameter(20.0, "s", "duration of an episode", "(0, inf)")
-    reach: float = parameter(0.3, "rad", "shift of a joint target for an action of 1", "(0, 100]")
-    hold: float = parameter(3.0, "s", "time between command changes", "(0, inf)")
+    action_scale: float = parameter(
+        0.3, "rad", "shift of a joint target for an action of 1", "(0, 100]"
+    )
+    command_interval: float = parameter(3.0, "s", "time between command changes", "(0, inf)")
     push: float | None = parameter(0.5, "m/s", "largest velocity change by a push", "[0, inf)")
-    push_every: float = parameter(5.0, "s", "time between pushes", "(0, inf)")
+    push_interval: float = parameter(5.0, "s", "time between pushes", "(0, inf)")
     friction: Range = parameter((0.5, 1.25), "[1]", "range of factors on friction", "[0, inf)")
     mass: Range = parameter((0.9, 1.1), "[1]", "range of factors on the base's inertia", "(0, inf)")
-    spread: float = parameter(0.1, "rad", "largest initial joint offset", "[0, inf)")
+    start_offset: float = parameter(0.1, "rad", "largest initial joint offset", "[0, inf)")
 
-    follow: float = parameter(
+    action_filter: float = parameter(
         1.0,
         "[1]",
         "action filter: fraction of the way to the requested action per period",
@@ -223,8 +225,8 @@ class LearningTask(ABC):
         "[0, inf)",
     )
     history: int = parameter(1, "[1]", "periods in an observation, the latest first", "[1, 100]")
-    tumble: float = parameter(0.0, "rad", "largest initial tilt of the base", "[0, 3.15]")
-    place: float = parameter(
+    start_tilt: float = parameter(0.0, "rad", "largest initial tilt of the base", "[0, 3.15]")
+    start_distance: float = parameter(
         0.0, "m", "largest initial distance from the origin along x and y", "[0, inf)"
     )
     levels: Range = parameter(
@@ -250,7 +252,7 @@ class LearningTask(ABC):
     @property
     def randomizes_pose(self) -> bool:
         """Whether episodes start at random positions and poses, touching the ground."""
-        return self.tumble > 0 or self.place > 0 or self.has_levels
+        return self.start_tilt > 0 or self.start_distance > 0 or self.has_levels
 
     def suits(self, mechanism: Mechanism) -> str | None:
         """Return None, or one sentence that explains why this robot cannot perform the task."""
@@ -286,10 +288,10 @@ class LearningTask(ABC):
         """
         return {}
 
-    def reach_factor(
+    def action_scale_factor(
         self, kin: Kinematics, heights: Heights, stand: NDArray[np.float64]
     ) -> SX | None:
-        """Return a factor on `reach` at the start of a period; None: 1, the default.
+        """Return a factor on `action_scale` at the start of a period; None: 1, the default.
 
         Parameters
         ----------

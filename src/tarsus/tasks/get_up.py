@@ -56,8 +56,8 @@ class GetUp(LearningTask):
     under a lying trunk occur from the first episodes.
 
     Exploration noise should cause wide motions of a lying robot and small ones of a standing robot:
-    `wider` increases the range of an action with the distance from standing. The noise is low-pass
-    filtered, because targets `follow` the requested action.
+    `inverted_boost` increases the range of an action with the distance from standing. The noise is
+    low-pass filtered, because targets approach the requested action gradually (`action_filter`).
 
     The command is `stand`, the fraction of the standing height.
     """
@@ -66,10 +66,12 @@ class GetUp(LearningTask):
     within: float = parameter(
         4.0, "s", "time after which a robot that does not stand has failed", "(0, inf)"
     )
-    tumble: float = parameter(3.14159, "rad", "largest initial tilt of the base", "[0, 3.15]")
-    spread: float = parameter(1.5, "rad", "largest initial joint offset", "[0, inf)")
-    reach: float = parameter(1.0, "rad", "shift of a joint target for an action of 1", "(0, 100]")
-    follow: float = parameter(
+    start_tilt: float = parameter(3.14159, "rad", "largest initial tilt of the base", "[0, 3.15]")
+    start_offset: float = parameter(1.5, "rad", "largest initial joint offset", "[0, inf)")
+    action_scale: float = parameter(
+        1.0, "rad", "shift of a joint target for an action of 1", "(0, 100]"
+    )
+    action_filter: float = parameter(
         0.15,
         "[1]",
         "action filter: fraction of the way to the requested action per period",
@@ -77,8 +79,11 @@ class GetUp(LearningTask):
     )
     episode: float = parameter(4.0, "s", "duration of an episode", "(0, inf)")
     push: float = parameter(0.0, "m/s", "largest velocity change by a push", "[0, inf)")
-    wider: float = parameter(
-        6.0, "[1]", "increase of `reach` for a robot on its back, as a multiple of it", "[0, 100]"
+    inverted_boost: float = parameter(
+        6.0,
+        "[1]",
+        "increase of `action_scale` for a robot on its back, as a multiple of it",
+        "[0, 100]",
     )
     crouch: float = parameter(
         0.7, "[1]", "largest hip height, in lengths of a straight leg", "(0, 1]"
@@ -94,8 +99,20 @@ class GetUp(LearningTask):
         return super().suits(mechanism) or why_no_diagonal_legs(mechanism)
 
     def training_defaults(self, mechanism: Mechanism) -> TrainingDefaults:
-        ppo = {"rounds": 600, "width": 64, "discount": 0.99, "worth": 0.05, "drift": (0.01, 0.03)}
-        ppo |= {"noise": 0.5, "quieter": 1500, "spread": 0.05, "fall": 0, "apart": 1}
+        ppo = {
+            "rounds": 600,
+            "width": 64,
+            "discount": 0.99,
+            "reward_scale": 0.05,
+            "kl_range": (0.01, 0.03),
+        }
+        ppo |= {
+            "noise": 0.5,
+            "noise_half_life": 1500,
+            "entropy": 0.05,
+            "fall_penalty": 0,
+            "staggered": 1,
+        }
         return TrainingDefaults(
             "compliant", methods={"ppo": ppo}, laws={"compliant": self._soft_ground(mechanism)}
         )
@@ -111,7 +128,9 @@ class GetUp(LearningTask):
         # stable for the lightest contact in any pose: c dt^2 + 2 d dt < 4 m
         poses = np.tile(np.array(robot.keyframes["stand"], dtype=float), (POSES, 1))
         moved = (POSES, poses.shape[1] - 7)
-        poses[:, 7:] += np.random.default_rng(0).uniform(-self.spread, self.spread, moved)
+        poses[:, 7:] += np.random.default_rng(0).uniform(
+            -self.start_offset, self.start_offset, moved
+        )
         least = min_effective_masses(robot, poses, robot.candidates, dt).min()
         scale = min(1.0, STABILITY_MARGIN * 4 * least / (c * dt**2 + 2 * d * dt))
         c, d = (float(f"{scale * value:.2g}") for value in (c, d))
@@ -140,11 +159,13 @@ class GetUp(LearningTask):
         ]
         return replace(robot, candidates=(*feet, *ends, *corners))
 
-    def reach_factor(self, kin: Kinematics, heights: Heights, stand: NDArray[np.float64]) -> SX:
+    def action_scale_factor(
+        self, kin: Kinematics, heights: Heights, stand: NDArray[np.float64]
+    ) -> SX:
         origin = kin.world_position[0]
         height = origin[2] - heights([origin])[0]
         high = ca.fmin(ca.fmax(height / (self.stand[0] * stand[2]), 0), 1)
-        return 1 + self.wider * (1 - _uprightness(kin.world_rotation[0]) * high)
+        return 1 + self.inverted_boost * (1 - _uprightness(kin.world_rotation[0]) * high)
 
     def contacts(self, mechanism: Mechanism) -> tuple[str, ...]:
         """Return all candidates: a lying robot may touch with any of them."""

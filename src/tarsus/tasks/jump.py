@@ -38,15 +38,17 @@ class JumpTo(LearningTask):
     height: Range = parameter((0.1, 0.25), "m", "commands: height of the jump above standing")
     every: float = parameter(1.5, "s", "time between jumps", "(0, inf)")
     bend: float = parameter(0.4, "s", "duration of the push-off, and of the landing", "(0, inf)")
-    reach: float = parameter(0.6, "rad", "shift of a joint target for an action of 1", "(0, 100]")
-    hold: float = parameter(3.0, "s", "time between command changes", "(0, inf)")
+    action_scale: float = parameter(
+        0.6, "rad", "shift of a joint target for an action of 1", "(0, 100]"
+    )
+    command_interval: float = parameter(3.0, "s", "time between command changes", "(0, inf)")
     push: float | None = parameter(0.0, "m/s", "largest velocity change by a push", "[0, inf)")
 
     def suits(self, mechanism: Mechanism) -> str | None:
         return super().suits(mechanism) or why_no_diagonal_legs(mechanism)
 
     def training_defaults(self, mechanism: Mechanism) -> TrainingDefaults:
-        return TrainingDefaults(methods={"ppo": {"rounds": 200, "fall": 5}})
+        return TrainingDefaults(methods={"ppo": {"rounds": 200, "fall_penalty": 5}})
 
     def contacts(self, mechanism: Mechanism) -> tuple[str, ...]:
         """Return the farthest point of each leg."""

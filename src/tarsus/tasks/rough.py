@@ -33,7 +33,7 @@ class RoughVelocity(GaitTask):
 
     lift: float = parameter(0.1, "m", "lift of swing feet before any action", "[0, inf)")
     episode: float = parameter(8.0, "s", "duration of an episode", "(0, inf)")
-    place: float = parameter(
+    start_distance: float = parameter(
         10.0, "m", "largest initial distance from the origin along x and y", "[0, inf)"
     )
     levels: Range = parameter(
@@ -42,7 +42,11 @@ class RoughVelocity(GaitTask):
     spacing: float = parameter(0.12, "m", "distance between the scan's points", "(0, inf)")
 
     def training_defaults(self, mechanism: Mechanism) -> TrainingDefaults:
-        ppo = super().training_defaults(mechanism).methods.get("ppo", {"rounds": 400, "fall": 5})
+        ppo = (
+            super()
+            .training_defaults(mechanism)
+            .methods.get("ppo", {"rounds": 400, "fall_penalty": 5})
+        )
         return TrainingDefaults(terrain="rough", methods={"ppo": ppo})
 
     def observations(self, now: StateView) -> Mapping[str, Observed]:

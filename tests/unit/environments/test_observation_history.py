@@ -131,7 +131,7 @@ def test_a_policy_that_is_tried_sees_its_history(
     from tarsus.learning.policy import ObservationScale, Policy
     from tarsus.learning.training_spec import TrainingSpec
 
-    lesson = TrainingSpec(settings=("history=3", "hold=0.1", "push_every=0.14"))
+    lesson = TrainingSpec(settings=("history=3", "command_interval=0.1", "push_interval=0.14"))
     about = lesson.metadata(lesson.create_environment(1))
     assert about["sees"] == 150
     net = Network((150, 12), own=12)

@@ -24,10 +24,12 @@ def test_two_legs_have_settings_of_their_own_that_the_user_can_change() -> None:
         == TrainingSpec(settings=found.settings).task_and_method()[1]
         != TrainingSpec().task_and_method()[1]
     )
-    assert {"fall=15", "width=64"} < set(found.settings)
-    changed = with_training_defaults({"robot": "hoap1", "settings": ("method.fall=2", "push=0")})
-    assert changed.settings[:2] == ("method.fall=2", "push=0")
-    assert not any(setting.startswith("fall") for setting in changed.settings)
+    assert {"fall_penalty=15", "width=64"} < set(found.settings)
+    changed = with_training_defaults(
+        {"robot": "hoap1", "settings": ("method.fall_penalty=2", "push=0")}
+    )
+    assert changed.settings[:2] == ("method.fall_penalty=2", "push=0")
+    assert not any(setting.startswith("fall_penalty") for setting in changed.settings)
     assert changed.task_and_method()[1].rounds == found.task_and_method()[1].rounds
     # another method goes its own way
     assert with_training_defaults({"robot": "hoap1", "method": "ars"}).settings == ()

@@ -53,9 +53,9 @@ from tarsus.tasks.velocity import Velocity
 from tarsus.terrain.plane import Plane
 from tarsus.terrain.rough import Rough
 
-SMALL = PPO(worlds=16, periods=6, epochs=2, parts=2, width=8)
+SMALL = PPO(worlds=16, periods=6, epochs=2, minibatches=2, width=8)
 DEFAULTS = Velocity.__init__.__kwdefaults__
-SETTINGS = ("worlds=16", "periods=6", "epochs=2", "parts=2", "width=8")
+SETTINGS = ("worlds=16", "periods=6", "epochs=2", "minibatches=2", "width=8")
 
 
 @pytest.fixture(scope="module")
@@ -127,7 +127,7 @@ def test_a_symmetric_network_is_equivariant() -> None:
     random = np.random.default_rng(1)
     seen = Mirror(np.array([1, 0, 2, 3]), np.array([1, 1, -1, 1], np.float32))
     out = Mirror(np.array([0, 2, 1]), np.array([-1, 1, 1], np.float32))
-    net = Network((4, 6, 5, 3), own=3)  # five hidden: the last is its own image
+    net = Network((4, 6, 5, 3), free_weights=3)  # five hidden: the last is its own image
     image = net.mirror(seen, out)
     adam = Adam(net.initial(random), image)
     for _ in range(3):
@@ -286,7 +286,7 @@ def test_a_saved_policy_is_loaded_unchanged(tmp_path: Path, worlds: tarsus.Envir
 
 def test_advantages_match_a_calculation_by_hand(worlds: tarsus.Environment) -> None:
     """Two periods of a world whose first episode ends between them, gamma 0.9, lambda 0.5."""
-    learner = replace(SMALL, discount=0.9, trace=0.5).learner(worlds, 0)
+    learner = replace(SMALL, discount=0.9, gae_lambda=0.5).learner(worlds, 0)
     paid = np.array([[1.0, 1.0], [2.0, 2.0]], "f4")
     value = np.array([[3.0, 3.0], [4.0, 4.0], [5.0, 5.0]], "f4")
     cut = np.array([[0.0, 1.0], [0.0, 0.0]], "f4")
@@ -300,8 +300,8 @@ def test_first_episodes_are_staggered_if_requested(
 ) -> None:
     """The clocks of 16 worlds are evenly spaced over an episode, or equal by default."""
     whole = worlds.task.episode * worlds.task.rate
-    for apart, clocks in ((0, np.zeros(16)), (1, np.floor(np.arange(16) * whole / 16))):
-        made(worlds, replace(SMALL, apart=apart))
+    for staggered, clocks in ((0, np.zeros(16)), (1, np.floor(np.arange(16) * whole / 16))):
+        made(worlds, replace(SMALL, staggered=staggered))
         assert (worlds.state()["clock"][:, 0] == clocks).all()
 
 
@@ -353,8 +353,8 @@ def test_a_rejected_specification_leaves_the_folder_free(tmp_path: Path) -> None
 
 
 def test_more_minibatches_than_samples_are_rejected(worlds: tarsus.Environment) -> None:
-    with refused(InvalidValue, "parts"):
-        made(worlds, replace(SMALL, parts=97))
+    with refused(InvalidValue, "minibatches"):
+        made(worlds, replace(SMALL, minibatches=97))
 
 
 def test_failing_figures_cause_a_notice(
@@ -407,8 +407,12 @@ def test_a_killed_run_resumes_to_the_same_bits(tmp_path: Path) -> None:
 
 def still(about: dict) -> Policy:
     """One that always answers zero: the robot trots on the spot."""
-    net = Network((about["sees"], about["action"]), own=about["action"])
-    scale = ObservationScale(np.zeros(about["sees"], "f4"), np.ones(about["sees"], "f4"))
+    net = Network(
+        (about["observation_size"], about["action_size"]), free_weights=about["action_size"]
+    )
+    scale = ObservationScale(
+        np.zeros(about["observation_size"], "f4"), np.ones(about["observation_size"], "f4")
+    )
     return Policy(net, np.zeros(net.count, np.float32), scale, about)
 
 
@@ -434,10 +438,10 @@ def test_a_policy_sees_commands_and_pushes_at_once_and_is_judged_before_the_next
     2 m/s before the fourth of six. Then a period upside down, which is a fall at its end.
     """
     policy, seen, kept = still(TrainingSpec().metadata(worlds)), [], {}
-    course = draw_trials(replace(TrainingSpec().task_and_robot()[0], spread=0.0), 12, 1, 0.12)
+    course = draw_trials(replace(TrainingSpec().task_and_robot()[0], start_offset=0.0), 12, 1, 0.12)
     asked = np.array([[[1.0, 0, 0]], [[-2.0, 0, 0]], [[3.0, 0, 0]]])
     pushes = np.array([[[2.0, 0.0]]])
-    course = replace(course, hold=2, wait=3, commands=asked, pushes=pushes)
+    course = replace(course, command_interval=2, push_interval=3, commands=asked, pushes=pushes)
     turned = np.array([1.0, 0, 0, 0])
 
     def looked(self: Policy, observation: np.ndarray) -> np.ndarray:
@@ -468,7 +472,10 @@ def test_a_policy_sees_commands_and_pushes_at_once_and_is_judged_before_the_next
 
 def test_in_mujoco_all_touches_that_the_task_wants_to(monkeypatch: pytest.MonkeyPatch) -> None:
     """A robot that must stand up lies with its trunk and the ends of its thighs on the ground."""
-    task, kept = GetUp(hold=play.NEVER, push_every=play.NEVER, episode=play.NEVER), {}
+    task, kept = (
+        GetUp(command_interval=play.NEVER, push_interval=play.NEVER, episode=play.NEVER),
+        {},
+    )
     tried = tarsus.Environment(task, precision="float64")
     policy = still(TrainingSpec("get_up").metadata(tried))
     course = draw_trials(task, 12, 1, 0.6)
@@ -569,7 +576,7 @@ def test_a_policy_is_played_at_other_parameters_of_its_task(
     assert task_from_metadata(policy.about) == replace(worlds.task, push=0.8, speed=(2.0, 2.0))
     for setting, sentence in (
         ("psh=1", "no part of this run has a parameter named 'psh'; did you mean push"),
-        ("ppo.spread=0", "no part of this run has a parameter named 'ppo.spread'"),
+        ("ppo.entropy=0", "no part of this run has a parameter named 'ppo.entropy'"),
         ("push=-1", "push must not be negative"),
         ("episode=3", "--duration"),
     ):
@@ -596,15 +603,14 @@ def test_a_setting_of_task_and_method_must_name_its_owner(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = ["learn", "velocity", "--out", str(tmp_path / "out"), "--set"]
-    assert cli.main([*words, "spread=0.05"]) == 2
-    told = " ".join(capsys.readouterr().err.split())
-    assert "task.spread=0.05 (the task velocity's) or method.spread=0.05 (the method ppo's)" in told
-    asked = {"settings": ("task.spread=0.2", "ppo.spread=0.3", "velocity.rate=25")}
-    task, method = with_training_defaults(asked).task_and_method()
-    assert (task.spread, method.spread, task.rate) == (0.2, 0.3, 25)
-    assert TrainingSpec(settings=("spread=0.2",)).task_and_method()[0].spread == 0.2, (
-        "as it was kept before"
-    )
+    assert cli.main([*words, "rate=25"]) == 2
+    message = " ".join(capsys.readouterr().err.split())
+    assert "task.rate=25 (the task velocity's) or method.rate=25 (the method ppo's)" in message
+    options = {"settings": ("task.rate=25", "ppo.rate=0.002", "velocity.start_offset=0.2")}
+    task, method = with_training_defaults(options).task_and_method()
+    assert (task.rate, method.rate, task.start_offset) == (25, 0.002, 0.2)
+    # a stored specification without an owner means the task
+    assert TrainingSpec(settings=("rate=25",)).task_and_method()[0].rate == 25
 
 
 def test_commands_reject_invalid_options(

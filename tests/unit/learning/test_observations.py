@@ -55,7 +55,7 @@ def parts(env: tarsus.Environment, seen: np.ndarray) -> dict[str, np.ndarray]:
 
 def test_readings_are_those_of_a_simulation_through_new_commands() -> None:
     """The same robot under the same servos; commands change every period, episodes go on."""
-    task = Sensing(**SURE, hold=0.02, spread=0.3)
+    task = Sensing(**SURE, command_interval=0.02, start_offset=0.3)
     env = tarsus.Environment(task, terrain="rough", precision="float64", worlds=2, seed=4)
     seen = parts(env, env.reset(4))
     # as an episode begins nothing presses, and gravity alone is felt

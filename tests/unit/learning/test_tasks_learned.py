@@ -14,7 +14,7 @@ from tarsus.learning.training_defaults import with_training_defaults
 from tarsus.learning.training_spec import TrainingSpec
 from tarsus.model.robot_data import LEGGED, robots_folder
 
-FALL = "fall=5"
+FALL = "fall_penalty=5"
 
 
 def learned(lesson: TrainingSpec, rounds: int, folder: Path) -> tuple[int, dict[str, float]]:

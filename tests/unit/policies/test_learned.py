@@ -68,7 +68,7 @@ def test_an_exported_policy_gives_the_same_log(tmp_path: Path, policy: Policy) -
     assert np.abs(own[-1, 7:] - own[0, 7:]).max() > 0.01
 
 
-@pytest.mark.parametrize("settings", [("history=3",), ("follow=0.5",)])
+@pytest.mark.parametrize("settings", [("history=3",), ("action_filter=0.5",)])
 def test_states_of_the_network_stand_for_history_and_filter(
     tmp_path: Path, settings: tuple[str, ...]
 ) -> None:

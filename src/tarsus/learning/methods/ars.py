@@ -34,9 +34,13 @@ class ARS(Method):
     best: float = parameter(
         0.5, "[1]", "fraction of directions, the best ones, that are used", "(0, 1]"
     )
-    reach: float = parameter(0.06, "[1]", "size of the perturbations of the weights", "(0, inf)")
+    perturbation: float = parameter(
+        0.06, "[1]", "size of the perturbations of the weights", "(0, inf)"
+    )
     rate: float = parameter(0.06, "[1]", "step size of a round", "(0, inf)")
-    fall: float = parameter(5.0, "s", "penalty of a failure, in seconds of reward", "[0, inf)")
+    fall_penalty: float = parameter(
+        5.0, "s", "penalty of a failure, in seconds of reward", "[0, inf)"
+    )
 
     def learner(self, environment: Environment, seed: int = 0) -> ARSLearner:
         return ARSLearner(self, environment, seed)
@@ -85,7 +89,7 @@ class ARSLearner(Learner):
             directions = np.sqrt(2) * self.mirror.symmetric_part(directions)
         self.statistics.start_round()
         returns = self._returns(
-            np.concatenate([directions, -directions]) * np.float32(settings.reach)
+            np.concatenate([directions, -directions]) * np.float32(settings.perturbation)
         )
         # a step along the best (Mania 2018, Algorithm 1, lines 6 and 7)
         forward, backward = returns[:pairs], returns[pairs : 2 * pairs]
@@ -121,7 +125,7 @@ class ARSLearner(Learner):
             action = np.matmul(scale(observation)[:, None, :], matrix)[:, 0] + offset
             out = env.step(action)
             self.statistics.add(out)
-            total_reward += running * (out.reward - settings.fall * out.terminated)
+            total_reward += running * (out.reward - settings.fall_penalty * out.terminated)
             running &= ~out.terminated
             observation = out.observation
         # scale of the observations for the next round

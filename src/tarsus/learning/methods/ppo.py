@@ -59,31 +59,37 @@ class PPO(Method):
 
     periods: int = parameter(24, "[1]", "control periods per round", "[1, 1e4]")
     epochs: int = parameter(4, "[1]", "passes over the samples of a round", "[1, 1e3]")
-    parts: int = parameter(4, "[1]", "minibatches per epoch", "[1, 1e4]")
+    minibatches: int = parameter(4, "[1]", "minibatches per epoch", "[1, 1e4]")
     width: int = parameter(32, "[1]", "size of each of the two hidden layers", "[2, 4096]")
     discount: float = parameter(0.97, "[1]", "discount factor per period", "(0, 1)", "gamma")
-    trace: float = parameter(0.95, "[1]", "decay of generalized advantages", "[0, 1]", "lambda")
+    gae_lambda: float = parameter(
+        0.95, "[1]", "decay of generalized advantages", "[0, 1]", "lambda"
+    )
     clip: float = parameter(0.2, "[1]", "clip range of the likelihood ratio", "(0, 1)", "epsilon")
     value_clip: float = parameter(0.5, "[1]", "clip range of the value", "(0, inf)")
     rate: float = parameter(1e-3, "[1]", "initial learning rate of the actor", "(0, 1]")
     critic_rate: float = parameter(1e-3, "[1]", "learning rate of the critic", "(0, 1]")
-    drift: tuple[float, float] = parameter(
+    kl_range: tuple[float, float] = parameter(
         (0.005, 0.02),
         "[1]",
         "KL divergences below which the rate grows and above which it shrinks",
     )
     noise: float = parameter(0.4, "[1]", "initial standard deviation of actions", "(0, inf)")
-    spread: float = parameter(0.0, "[1]", "entropy bonus", "[0, inf)")
-    fall: float = parameter(1.0, "[1]", "penalty of a failure", "[0, inf)")
-    worth: float = parameter(0.15, "[1]", "scale of rewards, for values close to one", "(0, inf)")
-    quieter: float = parameter(
+    entropy: float = parameter(0.0, "[1]", "entropy bonus", "[0, inf)")
+    fall_penalty: float = parameter(1.0, "[1]", "penalty of a failure", "[0, inf)")
+    reward_scale: float = parameter(
+        0.15, "[1]", "scale of rewards, for values close to one", "(0, inf)"
+    )
+    noise_half_life: float = parameter(
         60.0, "[1]", "half-life of the bound on noise, in rounds", "(0, inf)"
     )
-    averaged: float = parameter(0.9, "[1]", "decay of the average of weights per round", "[0, 1)")
-    apart: int = parameter(
+    average_decay: float = parameter(
+        0.9, "[1]", "decay of the average of weights per round", "[0, 1)"
+    )
+    staggered: int = parameter(
         0, "[1]", "1: stagger the ends of the first episodes, 0: all end at the same time", "[0, 1]"
     )
-    scaled: int = parameter(40, "[1]", "rounds that update the observation scale", "[1, inf)")
+    scale_rounds: int = parameter(40, "[1]", "rounds that update the observation scale", "[1, inf)")
 
     def learner(self, environment: Environment, seed: int = 0) -> PPOLearner:
         return PPOLearner(self, environment, seed)
@@ -126,11 +132,11 @@ class PPOLearner(Learner):
 
     def __init__(self, settings: PPO, environment: Environment, seed: int) -> None:
         super().__init__(environment, seed)
-        if (rows := environment.worlds * settings.periods) < settings.parts:
+        if (rows := environment.worlds * settings.periods) < settings.minibatches:
             raise InvalidValue(
-                f"parts must not exceed the {rows} rows of a round, worlds times periods, not"
-                f" {settings.parts}.",
-                "parts",
+                f"minibatches must not exceed the {rows} rows of a round, worlds times periods, not"
+                f" {settings.minibatches}.",
+                "minibatches",
             )
         # the networks, symmetric if requested
         k, n, h = environment.observation_size, environment.action_size, settings.width
@@ -138,7 +144,7 @@ class PPOLearner(Learner):
         self.settings, mirror = settings, environment.mirror if settings.symmetric else None
         self.mirror: Mirror | None = mirror[0] if mirror else None
         one = Mirror(np.zeros(1, int), np.ones(1, np.float32))
-        self.actor, self.critic = Network((k, h, h, n), own=n), Network((k, h, h, 1))
+        self.actor, self.critic = Network((k, h, h, n), free_weights=n), Network((k, h, h, 1))
         sides = (mirror[0], mirror[1]) if mirror else None
         self.actor_optimizer = Adam(
             self.actor.initial(random, 0.01), self.actor.mirror(*sides) if sides else None
@@ -148,7 +154,7 @@ class PPOLearner(Learner):
         )
         self.actor_optimizer.weights[-n:] = np.log(settings.noise)
         self.average = self.actor_optimizer.weights.copy()
-        if settings.apart:
+        if settings.staggered:
             self._stagger_episodes()
         # scale of the observations
         self.mean, self.square = np.zeros(k, np.float32), np.ones(k, np.float32)
@@ -183,9 +189,11 @@ class PPOLearner(Learner):
         self.statistics.start_round()
         raw, batch = self._collect(random)
         details = self._update(batch, random)
-        self.average += (1 - self.settings.averaged) * (self.actor_optimizer.weights - self.average)
+        self.average += (1 - self.settings.average_decay) * (
+            self.actor_optimizer.weights - self.average
+        )
         self.rounds += 1
-        if self.rounds <= self.settings.scaled:
+        if self.rounds <= self.settings.scale_rounds:
             self._rescale(raw)
         periods = self.rounds * self.settings.periods * self.environment.worlds
         return Round(self.rounds, periods, **self.statistics.fields(), details=details)
@@ -212,7 +220,9 @@ class PPOLearner(Learner):
             action[t] = self.actor(w, x[t]) + deviation * noise[t]
             out = env.step(action[t])
             self.statistics.add(out)
-            reward[t] = settings.worth * (out.reward - settings.fall * out.terminated)
+            reward[t] = settings.reward_scale * (
+                out.reward - settings.fall_penalty * out.terminated
+            )
             ended[t] = out.terminated | out.truncated
             if out.truncated.any():
                 truncated.append((t, out.truncated, scale(out.final[out.truncated])))
@@ -235,7 +245,7 @@ class PPOLearner(Learner):
     def _advantages(self, reward: Array, ended: Array, value: Array) -> Array:
         """Compute generalized advantages (Schulman 2016, Eqn. (16))."""
         advantage, accumulated = np.empty_like(reward), np.zeros(reward.shape[1], np.float32)
-        decay, discount = self.settings.discount * self.settings.trace, self.settings.discount
+        decay, discount = self.settings.discount * self.settings.gae_lambda, self.settings.discount
         for t in reversed(range(len(reward))):
             continues = 1 - ended[t]
             accumulated = (
@@ -252,10 +262,10 @@ class PPOLearner(Learner):
 
     def _update(self, batch: SampleBatch, random: np.random.Generator) -> dict[str, float]:
         """Update both networks on minibatches; return statistics of the update."""
-        settings, drift = self.settings, 0.0
+        settings, kl = self.settings, 0.0
         for _ in range(settings.epochs):
-            order, drift = random.permutation(len(batch.advantage)), 0.0
-            for minibatch in np.array_split(order, settings.parts):
+            order, kl = random.permutation(len(batch.advantage)), 0.0
+            for minibatch in np.array_split(order, settings.minibatches):
                 chunks = [
                     minibatch[k : k + CHUNK_SIZE] for k in range(0, len(minibatch), CHUNK_SIZE)
                 ]
@@ -264,23 +274,25 @@ class PPOLearner(Learner):
                 )
                 actor_gradient = np.sum([f[0] for f in gradients], axis=0) / len(minibatch)
                 critic_gradient = np.sum([f[1] for f in gradients], axis=0) / len(minibatch)
-                actor_gradient[-self.actor.own :] -= settings.spread
+                actor_gradient[-self.actor.free_weights :] -= settings.entropy
                 self.actor_optimizer.step(actor_gradient, float(self.rate[0]))
                 self.critic_optimizer.step(critic_gradient, settings.critic_rate)
-                drift += sum(f[2] for f in gradients) / len(order)
-            lower, upper = settings.drift
-            self.rate *= 1.5 if drift < lower else 1 / 1.5 if drift > upper else 1.0
+                kl += sum(f[2] for f in gradients) / len(order)
+            lower, upper = settings.kl_range
+            self.rate *= 1.5 if kl < lower else 1 / 1.5 if kl > upper else 1.0
             np.clip(self.rate, MIN_RATE, MAX_RATE, out=self.rate)
-            max_noise = max(MIN_NOISE, settings.noise * 0.5 ** (self.rounds / settings.quieter))
-            log_deviation = self.actor_optimizer.weights[-self.actor.own :]
+            max_noise = max(
+                MIN_NOISE, settings.noise * 0.5 ** (self.rounds / settings.noise_half_life)
+            )
+            log_deviation = self.actor_optimizer.weights[-self.actor.free_weights :]
             np.minimum(log_deviation, np.float32(np.log(max_noise)), out=log_deviation)
-        deviation = float(np.exp(self.actor_optimizer.weights[-self.actor.own :]).mean())
-        return {"drift": drift, "rate": float(self.rate[0]), "deviation": deviation}
+        deviation = float(np.exp(self.actor_optimizer.weights[-self.actor.free_weights :]).mean())
+        return {"kl": kl, "rate": float(self.rate[0]), "deviation": deviation}
 
     def _gradients(self, batch: SampleBatch) -> tuple[Array, Array, float]:
         """Compute the gradients of both losses and the KL divergence, summed over a batch."""
         # the actor: the clipped surrogate of Schulman 2017, Eqn. (7)
-        settings, w, n = self.settings, self.actor_optimizer.weights, self.actor.own
+        settings, w, n = self.settings, self.actor_optimizer.weights, self.actor.free_weights
         activations, deviation = self.actor.activations(w, batch.x), np.exp(w[-n:])
         z = (batch.action - activations[-1]) / deviation
         squares = z * z
