@@ -92,7 +92,7 @@ def secondary_gaps(
     # spans between candidates, and pairs
     spans = None
     if geometry.spans:
-        gaps = builder.store_all("rare", gaps)
+        gaps = builder.store_all("secondary_gaps", gaps)
         bounds = EdgeBounds.of(geometry, terrain)
         heights = {name: height for name, (_, height) in skipped.items()}
         for c, center, ground in zip((*others, *primary_ends), centers, at_centers, strict=True):
@@ -114,7 +114,7 @@ def deepest_pairs(geometry: Geometry, kin: Kinematics, builder: Builder) -> Deep
     """Find the deepest contacts of pairs, computed only if a bound allows any to touch."""
     firsts = {(pair.first.name, pair.second.name): pair for pair in geometry.pairs}
     bound = least(pair_distance_bounds(kin, list(firsts.values())))
-    near = builder.store("near", geometry.closes(bound))
+    near = builder.store("pairs_near", geometry.closes(bound))
     count = min(geometry.slots, len(geometry.pairs))
 
     def exact(_: Values) -> tuple[Values, SX]:

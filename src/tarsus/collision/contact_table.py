@@ -227,7 +227,7 @@ def look_up(
     number, width = numbers[0], table.shape[1]
     for k, other in enumerate(numbers[1:], 1):
         number = ca.if_else(j == k, other, number)
-    row_index = builder.store("place", ca.if_else(number >= 0, number, j))
+    row_index = builder.store("row", ca.if_else(number >= 0, number, j))
     index = ca.vertcat(*(width * row_index + k for k in range(width)))
     row = split_row(builder.lookup("candidates", table, index), columns(geometry))
     # the contact

@@ -62,7 +62,7 @@ class Deepest:
     def of(values: Values) -> Deepest:
         """Restore the table from `values`."""
         positions, cross_positions = (
-            entries(values.get(name, SX(0, 1))) for name in ("places", "asides")
+            entries(values.get(name, SX(0, 1))) for name in ("positions", "cross_positions")
         )
         numbers, gaps = entries(values["numbers"]), entries(values["gaps"])
         normals = triples(values.get("normals", SX(0, 1)))
@@ -71,7 +71,11 @@ class Deepest:
     def values(self) -> Values:
         """Return the registers that carry this through a loop."""
         values = {"numbers": ca.vertcat(*self.numbers), "gaps": ca.vertcat(*self.gaps)}
-        more = {"places": self.positions, "asides": self.cross_positions, "normals": self.normals}
+        more = {
+            "positions": self.positions,
+            "cross_positions": self.cross_positions,
+            "normals": self.normals,
+        }
         rest = {name: ca.vertcat(*own) for name, own in more.items() if own}
         return values | {"touching": self.touching} | rest
 
@@ -163,25 +167,25 @@ def deepest_touching(
         Traces the loop.
     """
     keys = [ca.if_else(flag, gap, SX.inf()) for flag, gap in zip(touch, gaps, strict=True)]
-    keys = entries(builder.store("touching", ca.vertcat(*keys)))
+    keys = entries(builder.store("keys", ca.vertcat(*keys)))
 
     # one contact after the other
     def add_next(now: Values) -> tuple[Values, SX]:
-        key, index = next_key(keys, now["key"], now["place"])
+        key, index = next_key(keys, now["key"], now["index"])
         new = key < SX.inf()
-        is_next = [ca.logic_and(new, now["found"] == k) for k in range(count)]
+        is_next = [ca.logic_and(new, now["filled"] == k) for k in range(count)]
 
         def insert(value: SX, name: str) -> SX:
             pairs = zip(is_next, entries(now[name]), strict=True)
             return ca.vertcat(*(ca.if_else(flag, value, old) for flag, old in pairs))
 
-        filled = now["found"] + new
+        filled = now["filled"] + new
         after = {"numbers": insert(first + index, "numbers"), "gaps": insert(key, "gaps")}
-        after |= {"key": key, "place": index, "found": filled}
+        after |= {"key": key, "index": index, "filled": filled}
         return now | after, ca.logic_and(new, filled < count)
 
     begin = Deepest.none(count, spans=False).values() | {"touching": sum(touch, SX(0))}
-    begin |= {"key": -SX.inf(), "place": SX(-1), "found": SX(0)}
+    begin |= {"key": -SX.inf(), "index": SX(-1), "filled": SX(0)}
     return Deepest.of(builder.loop(begin, add_next, count + 1, begin["touching"] > 0))
 
 

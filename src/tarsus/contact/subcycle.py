@@ -98,7 +98,7 @@ def subcycle(
         return Subcycled(impulses, None, memory, SX(0), SX(1))
     motion = ContactMotion.of(problem, evaluate, slopes, builder)
     end = builder.loop(motion.begin(memory), motion.substep, MAX_SUBSTEPS + 1)
-    impulses, coordinate_impulses = triples(end["impulse"]), triples(end["carrying"])
+    impulses, coordinate_impulses = triples(end["impulse"]), triples(end["coordinate_impulse"])
     substeps = ca.if_else(end["substeps"] > 1, end["substeps"], 0)
     stable = ca.logic_not(end["unstable"])
     return Subcycled(impulses, coordinate_impulses, end["memory"], substeps, stable)
@@ -147,7 +147,7 @@ class ContactMotion:
         column_sums = [
             sum((active[r // 3] * ca.fabs(rows[r][c]) for r in size), SX(0)) for c in size
         ]
-        column_sums = entries(builder.store("felt", ca.vertcat(*column_sums)))
+        column_sums = entries(builder.store("column_sums", ca.vertcat(*column_sums)))
         before = builder.store("before", ca.vertcat(*(c.velocity for c in contacts)))
         ramp = builder.store("ramp", ca.vertcat(*problem.free) - before)
         held = replace(problem, contacts=contacts, active=active, make_delassus=lambda: G)
@@ -159,13 +159,13 @@ class ContactMotion:
         """Return the values that the first substep starts from."""
         zeros, dt = SX.zeros(3 * self.problem.n), self.problem.dt
         state = {"x": -self.theta * dt * self.before, "v": self.before, "memory": memory}
-        clock = {"left": dt, "ahead": dt, "substeps": SX(0), "unstable": SX(0)}
-        return state | clock | {"impulse": zeros, "carrying": zeros}
+        clock = {"remaining": dt, "max_length": dt, "substeps": SX(0), "unstable": SX(0)}
+        return state | clock | {"impulse": zeros, "coordinate_impulse": zeros}
 
     def substep(self, now: Values) -> tuple[Values, SX]:
         """Take one substep; also return whether there is another."""
         # its length
-        dt, theta, left = self.problem.dt, self.theta, now["left"]
+        dt, theta, left = self.problem.dt, self.theta, now["remaining"]
         P, Q = self._steepness(now)
         count = self.builder.store("count", self._count(now, P, Q))
         h = self.builder.store("h", left / count)
@@ -189,9 +189,9 @@ class ContactMotion:
             "v": after,
             "memory": memory,
             "impulse": now["impulse"] + L,
-            "carrying": now["carrying"] + weight * L,
-            "left": rest,
-            "ahead": 2 * h,
+            "coordinate_impulse": now["coordinate_impulse"] + weight * L,
+            "remaining": rest,
+            "max_length": 2 * h,
             "substeps": now["substeps"] + 1,
             "unstable": ca.logic_or(now["unstable"], unstable),
         }
@@ -211,7 +211,7 @@ class ContactMotion:
         """Compute R C and R D (3n,), with slopes at the depth that contacts may reach."""
         steepness: tuple[list[SX], list[SX]] = [], []
         for i, (d, w) in enumerate(zip(triples(now["x"]), triples(now["v"]), strict=True)):
-            deeper = d + ca.vertcat(ca.fmin(w[0], 0) * now["ahead"], 0, 0)
+            deeper = d + ca.vertcat(ca.fmin(w[0], 0) * now["max_length"], 0, 0)
             deepest = displaced(self.problem.contacts[i], deeper, w)
             touches = ca.logic_and(self.problem.active[i], deepest.gap <= 0)
             sums = self.column_sums[3 * i : 3 * i + 3]
@@ -232,9 +232,9 @@ class ContactMotion:
         slips = [pair for k, pair in enumerate(pairs) if k % 3]
         smooth = least([longest_step(p, q, NO_REVERSAL) for p, q in slips])
         h = ca.fmin(stable, ca.fmax(smooth, self.problem.dt / FRICTION_SUBSTEPS))
-        shortest = now["left"] / ca.fmax(MAX_SUBSTEPS - now["substeps"], 1)
-        h = ca.fmin(ca.fmax(ca.fmin(h, now["ahead"]), shortest), now["left"])
-        return ca.ceil(now["left"] / h * (1 - COUNT_ROUND_OFF))
+        shortest = now["remaining"] / ca.fmax(MAX_SUBSTEPS - now["substeps"], 1)
+        h = ca.fmin(ca.fmax(ca.fmin(h, now["max_length"]), shortest), now["remaining"])
+        return ca.ceil(now["remaining"] / h * (1 - COUNT_ROUND_OFF))
 
 
 def without_reversal(impulse: SX, growth: SX) -> SX:

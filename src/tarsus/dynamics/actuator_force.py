@@ -101,14 +101,14 @@ class AtState:
         """Compute force (m,) and slope (m,) without limits, at d = 0."""
         return self._sum(SX.zeros(self.u.numel()), limited=False)
 
-    def limited(self, d: SX, onward: SX | None = None) -> tuple[SX, SX]:
+    def limited(self, d: SX, past_zero: SX | None = None) -> tuple[SX, SX]:
         """Compute force (m,) and slope (m,) with limits, at a change of rates d (m,).
 
         Parameters
         ----------
         d
             Change of the joints' rates over the step, shape (m,).
-        onward
+        past_zero
             1 where torque-speed lines continue below zero force, shape (m,).
 
         Returns
@@ -116,7 +116,7 @@ class AtState:
         tuple of SX
             Force and slope.
         """
-        return self._sum(d, limited=True, onward=onward)
+        return self._sum(d, limited=True, past_zero=past_zero)
 
     def steepest(self) -> SX:
         """Compute the largest slope (m,) of each joint: its own, or that of torque-speed lines."""
@@ -202,12 +202,14 @@ class AtState:
             for motor in m.actuators
         ]
 
-    def _sum(self, d: SX, limited: bool, onward: SX | None = None) -> tuple[SX, SX]:
+    def _sum(self, d: SX, limited: bool, past_zero: SX | None = None) -> tuple[SX, SX]:
         forces, slopes = [], []
         for j, own in enumerate(self._of_motors()):
             force, slope, limits = SX(0), SX(0), (-np.inf, np.inf)
             for k in own:
-                one = self._torque(k, j, d[j], limited, SX(0) if onward is None else onward[j])
+                one = self._torque(
+                    k, j, d[j], limited, SX(0) if past_zero is None else past_zero[j]
+                )
                 limits = self.law.mechanism.file_actuators[k].at_joint
                 force, slope = force + one[0], slope + one[1]
             if limited:
@@ -216,7 +218,7 @@ class AtState:
             slopes.append(slope)
         return ca.vertcat(SX(0, 1), *forces), ca.vertcat(SX(0, 1), *slopes)
 
-    def _torque(self, k: int, j: int, d: SX, limited: bool, onward: SX) -> tuple[SX, SX]:
+    def _torque(self, k: int, j: int, d: SX, limited: bool, past_zero: SX) -> tuple[SX, SX]:
         """Compute the torque of actuator k on joint j, and its slope."""
         actuator, c = self.law.mechanism.file_actuators[k], self.law.signal[k]
         kp, kv, strength = (self.law.values[name][k] for name in ("kp", "kv", "strength"))
@@ -234,16 +236,18 @@ class AtState:
             force, slope = clamp(force, slope, self.law.force_range(k))
         force, slope = gear * strength * force, gear * strength * slope
         return (
-            self._at_rate(k, (force, slope), self.u[j] + d, onward) if limited else (force, slope)
+            self._at_rate(k, (force, slope), self.u[j] + d, past_zero)
+            if limited
+            else (force, slope)
         )
 
     def _gear(self, k: int) -> SX:
         return self.law.value(k, "gear", self.law.mechanism.file_actuators[k].gear)
 
-    def _at_rate(self, k: int, acting: tuple[SX, SX], rate: SX, onward: SX) -> tuple[SX, SX]:
+    def _at_rate(self, k: int, acting: tuple[SX, SX], rate: SX, past_zero: SX) -> tuple[SX, SX]:
         """Limit a torque to the torque-speed lines of the motor at a rate."""
         for top, line in self._lines(k):
-            acting = limit_by_line(acting, rate, top, line, onward)
+            acting = limit_by_line(acting, rate, top, line, past_zero)
         return acting
 
     def _lines(self, k: int) -> list[tuple[SX, Line]]:
@@ -261,7 +265,7 @@ class AtState:
 
 
 def limit_by_line(
-    acting: tuple[SX, SX], rate: SX, top: SX, line: Line, onward: SX
+    acting: tuple[SX, SX], rate: SX, top: SX, line: Line, past_zero: SX
 ) -> tuple[SX, SX]:
     """Limit a force along the motion to a torque-speed line.
 
@@ -275,7 +279,7 @@ def limit_by_line(
         Largest force.
     line
         Torque-speed line.
-    onward
+    past_zero
         1 if the line continues below zero force.
 
     Returns
@@ -286,7 +290,7 @@ def limit_by_line(
     (wanted, slope), (stall, fastest) = acting, line
     force = wanted
     for sign in (1, -1):
-        far = ca.logic_and(onward, ca.logic_and(sign * rate > fastest, sign * wanted > 0))
+        far = ca.logic_and(past_zero, ca.logic_and(sign * rate > fastest, sign * wanted > 0))
         on_line = stall * (1 - sign * rate / fastest)
         limit = ca.if_else(far, on_line, max_force(sign, rate, top, line))
         falls = ca.logic_or(far, ca.logic_and(limit > 0, limit < top))

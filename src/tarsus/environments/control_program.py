@@ -95,14 +95,14 @@ def traced(work: ControlPlan) -> Program:
     if task.has_levels:
         done["score"] = now["score"] + task.progress(view)
     parts = task.observations(view).values()
-    observation = b.store_all("told", concatenate(parts))
+    observation = b.store_all("observation", concatenate(parts))
     if bias_widths(task, parts).any():
         now["bias"] = done["bias"] = b.declare("bias", observation.numel())
     state = [*entries(done["q"]), *entries(done["u"])]
     diverged = ca.logic_not(ca.logic_and(is_finite(state), ca.fabs(done["q"][2]) < MAX_HEIGHT))
     failed = b.store("failed", ca.logic_or(diverged, task.failed(view)))
     periods = max(1, round(fitted_value(task.episode) / work.period))
-    timed_out = b.store("over", ca.logic_and(ca.logic_not(failed), done["clock"] >= periods))
+    timed_out = b.store("timed_out", ca.logic_and(ca.logic_not(failed), done["clock"] >= periods))
     terms = ca.vertcat(*task.rewards(view).values()) * work.period
     terms = b.store("terms", ca.if_else(diverged, 0, terms), "report")
     diverged = b.store("diverged", diverged, "report")

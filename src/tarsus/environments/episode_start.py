@@ -62,7 +62,7 @@ def renew(
     failed, over_time, draws, terrain = when
     over = ca.logic_or(failed, over_time)
     task, periods = work.task, now["clock"]
-    intervals = {"hold": task.hold, "push": task.push_every}
+    intervals = {"command": task.command_interval, "push": task.push_interval}
     counts = {name: max(1, round(wait / work.period)) for name, wait in intervals.items()}
     changes, pushes = (
         b.store(name, ca.fmod(periods, count) == 0) for name, count in counts.items()
@@ -127,7 +127,7 @@ def _initial_state(
     q, [turn, friction, mass, *rest] = list(entries(start)), entries(drawn[len(indices) :])
     for k, index in enumerate(indices):
         joint = m.bodies[m.joint_index(m.actuators[k].joint)].joint
-        moved = q[index] + task.spread * (2 * drawn[k] - 1)
+        moved = q[index] + task.start_offset * (2 * drawn[k] - 1)
         q[index] = ca.fmin(ca.fmax(moved, joint.lower), joint.upper)
     half = np.pi * turn
     turned = product(ca.vertcat(ca.cos(half), 0, 0, ca.sin(half)), ca.vertcat(*q[3:7]))
@@ -145,13 +145,15 @@ def _initial_state(
     if task.has_levels:
         state |= {"level": _next_level(work, last, failed, rest[4]), "score": SX(0)}
     if task.randomizes_pose:
-        q[:2] = [x + task.place * (2 * r - 1) for x, r in zip(q[:2], rest[:2], strict=True)]
-        max_tilt = task.tumble * state.get("level", SX(1))
+        q[:2] = [
+            x + task.start_distance * (2 * r - 1) for x, r in zip(q[:2], rest[:2], strict=True)
+        ]
+        max_tilt = task.start_tilt * state.get("level", SX(1))
         q[3:7] = entries(product(_tilt(max_tilt, rest[2:4]), ca.vertcat(*q[3:7])))
         at_level = terrain_at_level(work, terrain, state)
         q[2] = q[2] - _lowest_gap(work, ca.vertcat(*q), at_level)
         if not work.scene.terrain.flat:
-            q = entries(_lift_out(work, b.store("begun", ca.vertcat(*q)), at_level, b))
+            q = entries(_lift_out(work, b.store("start_q", ca.vertcat(*q)), at_level, b))
     return state | {"q": ca.vertcat(*q)}
 
 

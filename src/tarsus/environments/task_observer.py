@@ -153,7 +153,7 @@ def _symbols(work: ControlPlan) -> tuple[dict[str, SX], StateView]:
     symbols = {name: SX.sym(name, size) for name, size in sizes.items()}
     for name, sensor in work.sensing.sensors:
         symbols[f"sensed.{name}"] = SX.sym(name, len(sensor.channels(uncut_mechanism(scene))))
-    terrain = scene.terrain.symbols(Builder("seen"))
+    terrain = scene.terrain.symbols(Builder("observer"))
     now = glimpse(work, symbols, symbols, symbols["action"], terrain)
     known = {f"terrain.{name}": getattr(terrain, name) for name in scene.terrain.parameters()}
     return symbols | known, now

@@ -27,8 +27,8 @@ def to_pickle(attributes: Mapping[str, Any], worlds: Backend) -> dict[str, Any]:
         If a part cannot be pickled; the message names it.
     """
     shared = {name: attributes[name] for name in FROZEN}
-    left_out = {*FROZEN, *REBUILT, *DERIVED}
-    rest = {name: value for name, value in attributes.items() if name not in left_out}
+    excluded = {*FROZEN, *REBUILT, *DERIVED}
+    rest = {name: value for name, value in attributes.items() if name not in excluded}
     controller = attributes["controller"]
     if isinstance(controller, Controller):
         shared["controller"] = rest.pop("controller")

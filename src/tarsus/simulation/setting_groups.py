@@ -203,11 +203,11 @@ def law_settings(law: Law, compiled: Backend) -> SettingGroup:
             for name, value in values.items()
         }
 
-    left_out = [name for name in declared(type(law)) if getattr(law, name) is None]
+    defaulted = [name for name in declared(type(law)) if getattr(law, name) is None]
     lacking = {
         name: f"the law {name_of(law)} was created without {name}; give it a number there to change"
         " it later."
-        for name in left_out
+        for name in defaulted
     }
     return SettingGroup("law", settings, write, lacking)
 

@@ -406,14 +406,14 @@ def self_collision_warnings(plan: Plan, self_collision: bool) -> list[WarningRec
     return stand_ins + _mesh_only_warnings(robot) + _ignored_pair_warnings(contacts.always)
 
 
-def _ignored_pair_warnings(left_out: Sequence[Pair]) -> list[WarningRecord]:
-    if not left_out:
+def _ignored_pair_warnings(ignored: Sequence[Pair]) -> list[WarningRecord]:
+    if not ignored:
         return []
     text = (
-        f"{len(left_out)} pairs of shapes may pass through each other, because they overlap at the"
-        f" start or in most postures: {pair_names(left_out)}."
+        f"{len(ignored)} pairs of shapes may pass through each other, because they overlap at the"
+        f" start or in most postures: {pair_names(ignored)}."
     )
-    return [WarningRecord(text, "pairs-ignored", left_out[0].first.name)]
+    return [WarningRecord(text, "pairs-ignored", ignored[0].first.name)]
 
 
 def approximation_warnings(kept: Sequence[Pair]) -> list[WarningRecord]:

@@ -103,7 +103,7 @@ def trace_step(plan: Plan) -> Program:
 
     Report registers: impulse (3n,) in N s in contact frames, iterations, converged, tau
     (actuators,); those of `Strikes` with a stepper that locates impacts; sensed.*. With secondary
-    contacts n is `reported` of the scene, and left_out is the number of active contacts without a
+    contacts n is `reported` of the scene, and overflow is the number of active contacts without a
     slot.
 
     Parameters: dt, action or command, law.*, terrain.*, mass_scale, push, varied.*, actuators.*,

@@ -280,7 +280,7 @@ def rate(scene: Scene, at: StepStart, builder: Builder) -> Rate:
     contacts_now = reference = None
     if scene.law.impulsive:
         contacts_now = instants.start_contacts(problem.contacts, problem.active)
-        contacts_now = builder.store("begun", contacts_now)
+        contacts_now = builder.store("start_contacts", contacts_now)
         earlier = at.evaluation.start_contacts
         reference = contacts_now if earlier is None else earlier
     solved = solve(scene.law, instants.over_window(problem, reference), at, builder)
@@ -316,7 +316,7 @@ def start_contacts(scene: Scene, at: StepStart) -> Values:
     touching = enumerate(contact_kinematics(scene, kin, at.terrain))
     contacts = [with_gap_override(touch.contact, at, i) for i, touch in touching]
     closed = [is_active(scene.law, contact, at, i) for i, contact in enumerate(contacts)]
-    return {"begun": instants.start_contacts(contacts, closed)}
+    return {"start_contacts": instants.start_contacts(contacts, closed)}
 
 
 def contact_problem(

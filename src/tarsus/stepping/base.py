@@ -39,7 +39,7 @@ from tarsus.terrain.base import Terrain
 
 METHODS = "tarsus.stepping.methods"
 FAST_TURN_ANGLE = 0.1  # rad in one step; a joint that turns farther is fast (`fast_motion`)
-SLOTS_DEFERRED = -1  # value of `left_out` while contacts in slots are yet to be solved
+SLOTS_DEFERRED = -1  # value of `overflow` while contacts in slots are yet to be solved
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,8 +222,8 @@ class StepOutputs:
         Solution of the contact law, impulses in N s.
     strikes
         Impacts that the step located; None if the stepper locates none.
-    left_out
-        Number of contacts that touch but found no slot (`slots`); SLOTS_DEFERRED while they are yet
+    overflow
+        Number of contacts that touch but got no slot (`slots`); SLOTS_DEFERRED while they are yet
         to be solved; None without secondary contacts.
     coordinate_velocity
         Velocity (nu,) that advances the coordinates after the evaluation, if the law subcycles;
@@ -237,7 +237,7 @@ class StepOutputs:
     u: SX
     contact: ContactSolution
     strikes: Strikes | None = None
-    left_out: SX | None = None
+    overflow: SX | None = None
     joints: SX | None = None
     coordinate_velocity: SX | None = None
 
@@ -250,11 +250,11 @@ class StepOutputs:
         """Return the outputs by register name.
 
         These are q, u, memory, impulse (3n,), bilateral, iterations and converged, and, where
-        present, left_out, joints, carried and stage.
+        present, overflow, joints, coordinate_velocity and stage.
         """
         solved = self.contact
-        optional = {"left_out": self.left_out, "joints": self.joints}
-        optional |= {"carried": self.coordinate_velocity, "stage": solved.stage}
+        optional = {"overflow": self.overflow, "joints": self.joints}
+        optional |= {"coordinate_velocity": self.coordinate_velocity, "stage": solved.stage}
         return {name: value for name, value in optional.items() if value is not None} | {
             "q": self.q,
             "u": self.u,
@@ -271,7 +271,7 @@ class StepOutputs:
         outcome = values["iterations"], values["converged"], values["bilateral"]
         solved = ContactSolution(triples(values["impulse"]), values["memory"], *outcome)
         solved = replace(solved, stage=values.get("stage"))
-        optional = (values.get(name) for name in ("left_out", "joints", "carried"))
+        optional = (values.get(name) for name in ("overflow", "joints", "coordinate_velocity"))
         return cls(values["q"], values["u"], solved, None, *optional)
 
 

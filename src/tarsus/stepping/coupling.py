@@ -159,7 +159,7 @@ def couple_without_contacts(
     u_start, push = moving.select(kin.u), start.dt * free.h
     if in_tree is not None:
         inertia = in_tree.inertia_factor * ca.diag(M)[in_tree.indices] + in_tree.added_inertia
-        inertia = builder.store("stiff", inertia)
+        inertia = builder.store("locking_inertia", inertia)
         push = ca.if_else(moving.fast, 0, push)
         u_start, push = start_with_locked(scene.mechanism, in_tree, (M, inertia), (u_start, push))
         M += ca.diag(scatter(scene.mechanism, in_tree.indices, inertia))
@@ -302,7 +302,7 @@ def couple(
 
     halves = builder.map_items("W_half", groups, half_solved)
     half = builder.store_all("W_half", [row for own in halves for row in own] + half_solved(joints))
-    contacts = builder.store_all("arms", contacts)
+    contacts = builder.store_all("contact_rows", contacts)
     if robot.constraints is None:
         return replace(robot, rows=rows, W_half=half, contacts=contacts)
     G_BU = builder.store_all(

@@ -54,10 +54,10 @@ def empty_outputs(scene: Scene, start: StepStart) -> StepOutputs:
     impulses = [SX.zeros(3)] * scene.geometry.reported
     contact = ContactSolution(impulses, start.memory, SX(0), SX(1), start.bilateral)
     contact = replace(contact, stage=SX(0) if scene.law.stages else None)
-    left_out = SX(0) if scene.slots else None
+    overflow = SX(0) if scene.slots else None
     joints = SX.zeros(impulse_count(scene)) if all_lockable(scene) else None
     velocity = start.u if subcycles(scene, start) else None
-    return StepOutputs(start.q, start.u, contact, None, left_out, joints, velocity)
+    return StepOutputs(start.q, start.u, contact, None, overflow, joints, velocity)
 
 
 def step_with_joints(scene: Scene, q: SX, start: StepStart, builder: Builder) -> StepOutputs:
@@ -87,14 +87,14 @@ def step_with_joints(scene: Scene, q: SX, start: StepStart, builder: Builder) ->
     cuts = np.cumsum([0, *(1 if joint.friction is None else 3 for joint in joints)]).tolist()
     if with_friction:
         # computed once, as no pass changes it
-        values = builder.store_all("seen", (robot.free, robot.primary, robot.gaps))
+        values = builder.store_all("evaluated", (robot.free, robot.primary, robot.gaps))
         robot = replace(robot, **dict(zip(("free", "primary", "gaps"), values, strict=True)))
 
     def attempt_step(now: Values) -> tuple[Values, SX]:
         # solve the step with these joints locked
         all_modes = now["modes"]
         if scene.slots and not with_friction:
-            deferred = now["left_out"] == SLOTS_DEFERRED
+            deferred = now["overflow"] == SLOTS_DEFERRED
             all_modes = ca.if_else(deferred, initial_modes(joints), all_modes)
         modes = ca.vertsplit(all_modes, cuts)
         terms = [joint.locking_terms(own) for joint, own in zip(joints, modes, strict=True)]
@@ -165,7 +165,7 @@ def step_without_limits(
     begin["modes"] = builder.store("sides", begin["modes"])
     wrong = ca.logic_or(wrong, ca.norm_1(begin["modes"]) > 0)
     if scene.slots:
-        wrong = ca.logic_or(wrong, begin["left_out"] == SLOTS_DEFERRED)
+        wrong = ca.logic_or(wrong, begin["overflow"] == SLOTS_DEFERRED)
     return begin, wrong
 
 

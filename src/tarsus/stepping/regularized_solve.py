@@ -56,14 +56,14 @@ def regularized_solver(
     begin = [
         1 / M.inverse_pivots[j] if j == k else SX(0) for j in range(M.size) for k in range(M.size)
     ]
-    K = builder.fold("given", begin, list(zip(halves, compliance, strict=True)), added)
+    K = builder.fold("K", begin, list(zip(halves, compliance, strict=True)), added)
     if builder.is_tracing_cold:
         rows = [K[M.size * j : M.size * (j + 1)] for j in range(M.size)]
         factored = eliminated_dense(rows, builder)
     else:
         indices = ((j, k) for j in range(M.size) for k in range(M.size))
         H = {index: entry for index, entry in zip(indices, K, strict=True) if not entry.is_zero()}
-        factored = builder.store_all("given_factor", eliminated_tree(H, M.size))
+        factored = builder.store_all("K_factor", eliminated_tree(H, M.size))
 
     constraints = ConstraintResponse.of(coupling, factored, builder)
 
@@ -120,15 +120,17 @@ class ConstraintResponse:
         half, size = constraints.half, coupling.factor.size
         if builder.is_tracing_cold:
             # with their zeros, so that rows look alike and one loop solves them all
-            cached = entries(builder.store("bound", ca.vertcat(*(x for row in half for x in row))))
+            cached = entries(
+                builder.store("constraint_half", ca.vertcat(*(x for row in half for x in row)))
+            )
             half = [cached[size * b : size * (b + 1)] for b in range(len(half))]
-        responses = builder.map_items("answered", half, K.solve)
+        responses = builder.map_items("constraint_response", half, K.solve)
         S = [[dot(row, column) for column in responses] for row in half]
         added = constraints.regularization(S)
         for b, row in enumerate(constraints.half):
             compliance = constraints.G[b][b] - own_mobility(coupling.factor, row)
             S[b][b] += ca.fmax(compliance, 0) + added
-        return ConstraintResponse(half, responses, builder.store_all("bound_factor", eliminated(S)))
+        return ConstraintResponse(half, responses, builder.store_all("S_factor", eliminated(S)))
 
     def applied_to(self, v: list[SX]) -> list[SX]:
         """Compute the velocities v (n,) with the constraints acting."""

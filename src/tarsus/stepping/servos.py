@@ -105,12 +105,12 @@ def _step_within_limits(
     (law, forces), (solve_with, free_damping) = servos, solvers
     unlimited, force = law.free()[0], forces.force
     starts_free = law.allows(unlimited, SX.zeros(unlimited.numel()))
-    starts_free = builder.store("begun_free", starts_free)
+    starts_free = builder.store("starts_free", starts_free)
 
     def attempt_step(now: Values) -> tuple[Values, SX]:
-        end, first = solve_with(now["force"], now["give"]), now["pass"] == 0
-        d = builder.store("thrown", ca.vec((end.u - start.u)[forces.indices]))
-        acted = now["force"] - now["give"] * d
+        end, first = solve_with(now["force"], now["damping"]), now["pass"] == 0
+        d = builder.store("rate_change", ca.vec((end.u - start.u)[forces.indices]))
+        acted = now["force"] - now["damping"] * d
         # away from all limits the tangents are the law
         tangent = ca.logic_and(first, starts_free)
         is_exact = ca.logic_and(tangent, law.allows(acted, d))
@@ -118,20 +118,20 @@ def _step_within_limits(
         def near_limits(_: Values) -> tuple[Values, SX]:
             return check_forces(law, force, now, d, builder), SX(0)
 
-        begin = {name: now[name] for name in ("force", "give")} | {"wrong": SX(0)}
+        begin = {name: now[name] for name in ("force", "damping")} | {"wrong": SX(0)}
         after = builder.loop(begin, near_limits, 1, first=ca.logic_not(is_exact))
         wrong = after.pop("wrong") > 0
         use_secant = ca.logic_and(first, wrong)
-        damping = {"give": after["give"]}
+        current = {"damping": after["damping"]}
         after |= builder.cold_loop(
-            damping, lambda _: ({"give": free_damping()}, SX(0)), 1, use_secant
+            current, lambda _: ({"damping": free_damping()}, SX(0)), 1, use_secant
         )
         done = now["pass"] + 1
         after |= {"acted": acted, "pass": done}
         return end.values() | after, ca.logic_and(wrong, done < MAX_PASSES)
 
     begin = joints.empty_outputs(scene, start).values() | {"pass": SX(0)}
-    begin |= {"force": force, "give": forces.damping, "acted": force}
+    begin |= {"force": force, "damping": forces.damping, "acted": force}
     end = builder.loop(begin, attempt_step, MAX_PASSES)
     return StepOutputs.of(end), end["acted"]
 
@@ -154,7 +154,10 @@ def check_forces(law: AtState, force: SX, now: Values, d: SX, builder: Builder) 
     """
     first = now["pass"] == 0
     # is every force the law's, or between the law's at either end?
-    acted, reached = now["force"] - now["give"] * d, builder.store("reached", law.limited(d)[0])
+    acted, reached = (
+        now["force"] - now["damping"] * d,
+        builder.store("force_at_end", law.limited(d)[0]),
+    )
     slack = LIMIT_SLACK * (1 + ca.fabs(reached))
     out = acted > ca.fmax(force, reached) + slack
     out = ca.logic_or(out, acted < ca.fmin(force, reached) - slack)
@@ -164,7 +167,7 @@ def check_forces(law: AtState, force: SX, now: Values, d: SX, builder: Builder) 
     brakes = ca.logic_and(now["force"] != force, reached * acted <= 0)
     brakes = ca.logic_and(brakes, ca.fabs(acted) > slack)
     out = ca.logic_or(out, ca.logic_or(drives, brakes))
-    out = builder.store("out", ca.if_else(first, ca.fabs(acted - reached) > slack, out))
+    out = builder.store("outside_limits", ca.if_else(first, ca.fabs(acted - reached) > slack, out))
     # if so use the line's force, or none; else the secant to the rate that was reached, and in
     # late passes the constant force of the start
     secant = (force - reached) / ca.if_else(ca.fabs(d) > MIN_RATE_CHANGE, d, 1)
@@ -172,7 +175,7 @@ def check_forces(law: AtState, force: SX, now: Values, d: SX, builder: Builder) 
     damping = ca.if_else(late, 0, ca.fmin(ca.fmax(secant, 0), law.steepest()))
     after = {
         "force": ca.if_else(drives, line_force, ca.if_else(brakes, 0, force)),
-        "give": ca.if_else(drives, line_slope, ca.if_else(brakes, 0, damping)),
+        "damping": ca.if_else(drives, line_slope, ca.if_else(brakes, 0, damping)),
     }
     after = {name: ca.if_else(out, own, now[name]) for name, own in after.items()}
     return after | {"wrong": ca.mmax(out)}
@@ -218,7 +221,7 @@ def secant_damping(
     moves = ca.fabs(d) > MIN_RATE_CHANGE
     secant = (force - reached) / ca.if_else(moves, d, 1)
     limited = ca.if_else(moves, ca.fmin(ca.fmax(secant, 0), law.steepest()), slope)
-    return builder.store("give", ca.if_else(inside, unlimited, limited))
+    return builder.store("damping", ca.if_else(inside, unlimited, limited))
 
 
 def _free_rate_change(law: AtState, free: FreeMotion, indices: list[int], builder: Builder) -> SX:
@@ -234,22 +237,22 @@ def _free_rate_change(law: AtState, free: FreeMotion, indices: list[int], builde
     def newton_step(now: Values) -> tuple[Values, SX]:
         # the tangent; in the first pass that of the law without limits
         d = now["d"]
-        force, slope = law.limited(d, now["onward"])
+        force, slope = law.limited(d, now["past_zero"])
         force = ca.if_else(now["pass"] > 0, force, unlimited[0])
         slope = ca.if_else(now["pass"] > 0, slope, unlimited[1])
         # the step with this tangent
         M = free.M + ca.diag(dt * scatter(mechanism, indices, slope))
         h = free.h + scatter(mechanism, indices, force + slope * d)
         u = ca.vertcat(*factorize_tree(lower(M), mechanism.nu).solve(entries(dt * h)))
-        new = builder.store("moved", ca.vec(u[indices]))
-        onward = ca.logic_and(law.beyond(new), ca.logic_not(now["onward"]))
+        new = builder.store("free_change", ca.vec(u[indices]))
+        past_zero = ca.logic_and(law.beyond(new), ca.logic_not(now["past_zero"]))
         # does the law differ from its tangent there?
         off = ca.fabs(law.limited(new)[0] - (force - slope * (new - d)))
         differs = ca.mmax(off - FORCE_TOLERANCE * (1 + ca.fabs(force))) > 0
         done = now["pass"] + 1
-        now = {"d": new, "onward": onward, "pass": done}
+        now = {"d": new, "past_zero": past_zero, "pass": done}
         return now, ca.logic_and(differs, done < MAX_PASSES)
 
     zeros = SX.zeros(len(indices))
-    begin = {"d": zeros, "onward": zeros, "pass": SX(0)}
+    begin = {"d": zeros, "past_zero": zeros, "pass": SX(0)}
     return builder.loop(begin, newton_step, MAX_PASSES)["d"]

@@ -118,15 +118,15 @@ def solve_with_slots(
         slot_impulses = triples(start.impulse)[len(primary) :]
     impulses = end.contact.impulses + slot_impulses
     contact = replace(end.contact, impulses=impulses, memory=stacked)
-    standing = replace(end, contact=contact, left_out=SX(0)).values()
+    standing = replace(end, contact=contact, overflow=SX(0)).values()
 
     # solve again in worlds where it has fallen; but first lock joints at their limits, because
     # limbs that rest on their stops would swing through them
     if attempt.defers_slots:
-        left_out, converged = (
+        overflow, converged = (
             ca.if_else(fallen, *x) for x in ((SLOTS_DEFERRED, 0), (1, standing["converged"]))
         )
-        return StepOutputs.of(standing | {"left_out": left_out, "converged": converged})
+        return StepOutputs.of(standing | {"overflow": overflow, "converged": converged})
     solvers = contact_in_slot, solve_with
     step = FallenStep(scene, primary, gaps, *solvers, start, attempt, memory, builder)
     return StepOutputs.of(builder.cold_loop(standing, step.solve, 1, fallen))
@@ -152,23 +152,23 @@ class FallenStep(Generic[T]):
     def solve(self, standing: Values) -> tuple[Values, SX]:
         """Solve the step with its contacts in slots, as the body of a loop that runs once."""
         scene = self.scene
-        numbers, left_out = self._choose_contacts()
+        numbers, overflow = self._choose_contacts()
         if scene.slots <= SMALL_SLOT_COUNT:
-            return self._solve_slots(numbers, left_out), SX(0)
+            return self._solve_slots(numbers, overflow), SX(0)
         # slots are filled in order: a world that fills the next one needs all of them
-        crowded = self.builder.store("crowded", numbers[SMALL_SLOT_COUNT] >= 0)
+        needs_all = self.builder.store("needs_all_slots", numbers[SMALL_SLOT_COUNT] >= 0)
 
         def solve_few(_: Values) -> tuple[Values, SX]:
-            return self._solve_slots(numbers[:SMALL_SLOT_COUNT], left_out), SX(0)
+            return self._solve_slots(numbers[:SMALL_SLOT_COUNT], overflow), SX(0)
 
         def solve_all(_: Values) -> tuple[Values, SX]:
-            return self._solve_slots(numbers, left_out), SX(0)
+            return self._solve_slots(numbers, overflow), SX(0)
 
-        end = self.builder.loop(standing, solve_few, 1, ca.logic_not(crowded))
-        return self.builder.cold_loop(end, solve_all, 1, crowded), SX(0)
+        end = self.builder.loop(standing, solve_few, 1, ca.logic_not(needs_all))
+        return self.builder.cold_loop(end, solve_all, 1, needs_all), SX(0)
 
     def _choose_contacts(self) -> tuple[list[SX], SX]:
-        """Choose the contacts of the slots; also count the contacts that found none."""
+        """Choose the contacts of the slots; also count the contacts that got none."""
         scene, memory = self.scene, self.memory
         pressed = [
             ca.logic_and(number >= 0, scene.law.stays_closed(own))
@@ -185,7 +185,7 @@ class FallenStep(Generic[T]):
         gaps, builder = self.gaps, self.builder
         return choose_contacts(scene, self.primary, closed, gaps, pressed, memory, builder)
 
-    def _solve_slots(self, numbers: list[SX], left_out: SX) -> Values:
+    def _solve_slots(self, numbers: list[SX], overflow: SX) -> Values:
         """Solve the step with the contacts of these numbers in slots."""
         scene, memory, warm = self.scene, self.memory, self.attempt.warm_start
         warm = None if warm is None else SlotMemory.of(scene, warm)
@@ -203,7 +203,7 @@ class FallenStep(Generic[T]):
         attempt = replace(self.attempt, warm_start=initial)
         end = self.solve_with([contact for contact, _, _ in slots], begin, attempt)
         contact = separate_primary(scene, self.start, memory, self.primary, numbers, end.contact)
-        return replace(end, contact=contact, left_out=left_out).values()
+        return replace(end, contact=contact, overflow=overflow).values()
 
 
 def _has_moved_away(scene: Scene, number: SX, gaps: SecondaryGaps) -> SX:
@@ -233,7 +233,7 @@ def choose_contacts(
     memory: SlotMemory,
     builder: Builder,
 ) -> tuple[list[SX], SX]:
-    """Choose the contact of each slot, the deepest first, and count those that find none.
+    """Choose the contact of each slot, the deepest first, and count those that get none.
 
     Parameters
     ----------
@@ -268,21 +268,21 @@ def choose_contacts(
 
     # fill the slots one after the other, in the order of the keys
     def fill_next(now: Values) -> tuple[Values, SX]:
-        key, index = next_key(keys, now["key"], now["place"])
+        key, index = next_key(keys, now["key"], now["index"])
         number = _number_of_key(scene, index, gaps, memory)
         numbers = entries(now["numbers"])
         assigned = reduce(ca.logic_or, (other == number for other in numbers))
         new = ca.logic_and(key < SX.inf(), ca.logic_not(assigned))
         numbers = [
-            ca.if_else(ca.logic_and(new, now["found"] == j), number, other)
+            ca.if_else(ca.logic_and(new, now["filled"] == j), number, other)
             for j, other in enumerate(numbers)
         ]
-        filled = now["found"] + new
-        after = {"numbers": ca.vertcat(*numbers), "found": filled, "key": key, "place": index}
+        filled = now["filled"] + new
+        after = {"numbers": ca.vertcat(*numbers), "filled": filled, "key": key, "index": index}
         return after, ca.logic_and(key < SX.inf(), filled < count)
 
-    begin = {"numbers": SX(np.full(count, EMPTY)), "found": SX(0), "key": -SX.inf()}
-    last = builder.loop(begin | {"place": SX(-1)}, fill_next, 2 * count + 1)
+    begin = {"numbers": SX(np.full(count, EMPTY)), "filled": SX(0), "key": -SX.inf()}
+    last = builder.loop(begin | {"index": SX(-1)}, fill_next, 2 * count + 1)
     return entries(last["numbers"]), ca.fmax(touching - count, 0)
 
 

@@ -40,7 +40,10 @@ def first_hits(
         Traces the loops.
     """
     (origin, directions), (reach, spacing) = rays, sizes
-    origin, directions = builder.store_all("ray", origin), builder.store_all("ways", directions)
+    origin, directions = (
+        builder.store_all("ray", origin),
+        builder.store_all("directions", directions),
+    )
     max_steps = int(np.ceil(reach / spacing))
 
     def above(s: SX) -> SX:
@@ -51,16 +54,16 @@ def first_hits(
 
     # even steps, until every ray has met the ground
     def advance(now: Values) -> tuple[Values, SX]:
-        at = ca.fmin(reach / max_steps * now["look"], reach)
+        at = ca.fmin(reach / max_steps * now["steps"], reach)
         below = above(ca.repmat(at, len(directions), 1)) <= 0
-        first = ca.logic_and(below, now["met"] < 0)
-        met = ca.if_else(first, at, now["met"])
-        done = now["look"] + 1
+        first = ca.logic_and(below, now["hit"] < 0)
+        met = ca.if_else(first, at, now["hit"])
+        done = now["steps"] + 1
         again = ca.logic_and(ca.mmin(met) < 0, done <= max_steps)
-        return {"met": met, "look": done}, again
+        return {"hit": met, "steps": done}, again
 
-    begin = {"met": SX(-np.ones(len(directions))), "look": SX(0)}
-    met = builder.loop(begin, advance, max_steps + 1)["met"]
+    begin = {"hit": SX(-np.ones(len(directions))), "steps": SX(0)}
+    met = builder.loop(begin, advance, max_steps + 1)["hit"]
 
     # the ground lies between the last point above it and the first below
     def bisect(now: Values) -> tuple[Values, SX]:

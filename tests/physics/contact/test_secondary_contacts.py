@@ -129,9 +129,9 @@ def test_too_few_slots_keep_the_deepest_and_are_told() -> None:
     simulation = rolling(2)
     log = simulation.run(0.5)
     pressed = log["force_contact"].values[..., 0] > 0
-    full, crowded = pressed.sum(1) == 2, int(log.attrs["crowded_steps"])
+    full, crowded = pressed.sum(1) == 2, int(log.attrs["overflow_steps"])
     assert pressed.sum(1).max() == 2 and full.any()
-    assert 0 < crowded < len(full) and log.attrs["most_left_out"] <= 4
+    assert 0 < crowded < len(full) and log.attrs["max_overflow"] <= 4
     assert f"in {crowded} steps more contacts touched" in log.attrs["warnings"]
     # what was kept is not above what was left out
     lowest_out = np.where(pressed, np.inf, log["gap"].values).min(1)
@@ -144,7 +144,7 @@ def test_hundreds_of_candidates_touch() -> None:
     assert len(simulation.plan.scene.candidates) == 120
     log = simulation.run(1.0)
     assert 4 < log.sizes["contact"] < 120, "those that touched"
-    assert log.attrs["crowded_steps"] == 0
+    assert log.attrs["overflow_steps"] == 0
     weight = log["force_world"].values[-1000:, :, 2].sum(1).mean() / (2 * 9.81)
     assert abs(weight - 1) < 0.05
     force = simulation.contact_force
@@ -207,7 +207,7 @@ def test_who_touches_with_more_than_twelve_points_has_them_all() -> None:
     alone, few = plates(16, worlds=1), plates(12, worlds=3)
     log = simulation.run(0.2)
     alone.advance(0.2)
-    assert log.attrs["crowded_steps"] == 0 and (log["converged"] == 1).all()
+    assert log.attrs["overflow_steps"] == 0 and (log["converged"] == 1).all()
     assert (simulation.q[0] == alone.q).all(), "the same bits beside worlds with few"
     # it lies still, on points below alone, which carry its weight and no more
     force = simulation.contact_force[0]

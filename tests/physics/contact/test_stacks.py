@@ -54,7 +54,7 @@ def rests(
     drift = np.abs(q[-1] - q[0])
     assert drift[:, along].max() < 10 * seconds * speed
     assert np.abs(q[-1, :, 2] - q[-1, 0, 2] - EDGES[2] * np.arange(count)).max() < 5e-3
-    assert (log.converged == 1).all() and log.attrs.get("crowded_steps", 0) == 0
+    assert (log.converged == 1).all() and log.attrs.get("overflow_steps", 0) == 0
     # the load under each box
     force = log.force_contact.values[-last:, :, 0].mean(0)
     names = [str(name) for name in log.contact.values]

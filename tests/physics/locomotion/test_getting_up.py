@@ -123,7 +123,7 @@ def test_actions_reach_farther_the_less_a_robot_stands() -> None:
         q = stand.copy()
         q[2], q[3:7] = height, [np.cos(tilt / 2), np.sin(tilt / 2), 0, 0]
         return float(
-            DM(task.reach_factor(kinematics(robot, SX(DM(q))), lambda _: [SX(0.1)], stand))
+            DM(task.action_scale_factor(kinematics(robot, SX(DM(q))), lambda _: [SX(0.1)], stand))
         )
 
     assert factor(stand[2] + 0.1, 0.0) == pytest.approx(1)

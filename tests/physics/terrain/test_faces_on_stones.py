@@ -140,7 +140,7 @@ def test_a_table_stands_on_four_posts() -> None:
     log = simulation.run(0.6)
     assert log.q.values[-1, 2] == pytest.approx(TOP + 0.02, abs=SLOP)
     assert np.abs(log.u.values[-20:]).max() < 1e-4
-    assert not log.attrs.get("crowded_steps", 0)
+    assert not log.attrs.get("overflow_steps", 0)
 
 
 @pytest.mark.parametrize("rise", [0.1, -0.1])

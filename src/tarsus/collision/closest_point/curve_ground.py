@@ -261,14 +261,14 @@ def deepest_spans(
 
     def search(_: Values) -> tuple[Values, SX]:
         near = [bounds.may_touch_span(span, heights) for span in spans]
-        flags, near_poses = builder.store_all("near", (Flags.of(near), poses))
+        flags, near_poses = builder.store_all("near_spans", (Flags.of(near), poses))
 
         # the near spans, one after the other
         def add_next(now: Values) -> tuple[Values, SX]:
             size = table.shape[1]
-            at, others = builder.store_all("at", Flags(now["flags"]).first())
-            index = ca.vertcat(*(size * at + k for k in range(size)))
-            row, number = builder.lookup("spans", table, index), at + len(geometry.candidates)
+            k, others = builder.store_all("span", Flags(now["flags"]).first())
+            index = ca.vertcat(*(size * k + column for column in range(size)))
+            row, number = builder.lookup("spans", table, index), k + len(geometry.candidates)
             pose = _pose(row[0], bodies, near_poses)
             curve, radius = builder.store_all("line", (_place_curve(row, *pose, bent), row[7]))
             deepest: Values = {name: now[name] for name in begin}
@@ -332,7 +332,7 @@ def _with_curve(
 
     # refine a bracketed minimum
     def insert(before: Values) -> tuple[Values, SX]:
-        position = builder.store("place", _refine(geometry, terrain, curve, knots, builder))
+        position = builder.store("position", _refine(geometry, terrain, curve, knots, builder))
         distance, frame = geometry.terrain.surfaces([curve.point(position)], terrain)[0]
         valid = ca.logic_and(position < OUTSIDE, _is_separate(geometry, terrain, curve, position))
         valid = ca.logic_and(valid, ca.logic_not(_belongs_to_face(frame, span.normals)))

@@ -170,7 +170,7 @@ def closest_points(
         return {}
     # the points at which their starts end
     if builder is not None:
-        ellipsoids = builder.store_all("eggs", ellipsoids)
+        ellipsoids = builder.store_all("ellipsoids", ellipsoids)
     ends = _search_all(geometry, terrain, ellipsoids, sizes, builder)
     points: EllipsoidPoints = {}
     for ellipsoid, size, own, group in zip(ellipsoids, sizes, ends, groups.values(), strict=True):

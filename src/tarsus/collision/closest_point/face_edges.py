@@ -124,14 +124,14 @@ def with_edge_contacts(
     def insert(before: Values) -> tuple[Values, SX]:
         contacts = _contacts(geometry, terrain, face, depth)
         flags = Flags.of([ca.logic_and(c.exists, geometry.closes(c.gap)) for c in contacts])
-        tops = [(contact.position, contact.gap) for contact in contacts]
-        flags, tops = builder.store_all("tops", (flags, tops))
+        placed = [(contact.position, contact.gap) for contact in contacts]
+        flags, placed = builder.store_all("placed", (flags, placed))
 
         # the touching ones, one after the other
         def add_next(now: Values) -> tuple[Values, SX]:
-            k, others = builder.store_all("at", Flags(now["flags"]).first())
-            position, gap = tops[0]
-            for j, (position_j, gap_j) in enumerate(tops[1:], 1):
+            k, others = builder.store_all("contact", Flags(now["flags"]).first())
+            position, gap = placed[0]
+            for j, (position_j, gap_j) in enumerate(placed[1:], 1):
                 position, gap = (
                     ca.if_else(k == j, position_j, position),
                     ca.if_else(k == j, gap_j, gap),

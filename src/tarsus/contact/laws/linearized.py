@@ -119,10 +119,10 @@ class Linearized(Law):
         G = flat_matrix(problem.G, n)
         columns = [missing_velocity(problem, i, p) for i in range(n)]
         closed = entries(builder.store("closed", ca.vertcat(*problem.active)))
-        wanted = entries(builder.store("missing", ca.vertcat(*columns)))
+        wanted = entries(builder.store("missing_velocity", ca.vertcat(*columns)))
         rho = ca.if_else(is_float64(problem.dt), ATTAINABLE_RHO * p.rho, p.rho)
         wanted = attainable(G, wanted, closed, rho)
-        wanted = entries(builder.store("wanted", ca.vertcat(*wanted)))
+        wanted = entries(builder.store("velocity_change", ca.vertcat(*wanted)))
         mu = ca.vertcat(*(contact.friction * p.mu for contact in problem.contacts))
         equations = LinearizedProblem(G, wanted, closed, entries(builder.store("mu", mu)), p)
         # start from zero impulses, with all closed contacts pressing and none sliding
@@ -130,7 +130,7 @@ class Linearized(Law):
             "impulse": SX.zeros(3 * n),
             "pressing": ca.vertcat(*equations.closed),
             "sliding": SX.zeros(n),
-            "way": SX.zeros(2 * n),
+            "direction": SX.zeros(2 * n),
             "passes": SX(0),
             "moving": SX(1),
         }
@@ -212,7 +212,7 @@ def one_pass(equations: LinearizedProblem, values: Values) -> tuple[Values, SX]:
     pressing, sliding = entries(values["pressing"]), entries(values["sliding"])
     G, p, n, size = equations.G, equations.p, len(equations.mu), range(len(equations.wanted))
     at = [slice(3 * i, 3 * i + 3) for i in range(n)]
-    directions = [values["way"][2 * i : 2 * i + 2] for i in range(n)]
+    directions = [values["direction"][2 * i : 2 * i + 2] for i in range(n)]
     # friction at its limit is known; factors 0 and 1 rather than selections, which the tracer would
     # move out of every product
     limited = [sliding[k // 3] if k % 3 else SX(0) for k in size]
@@ -262,7 +262,7 @@ def one_pass(equations: LinearizedProblem, values: Values) -> tuple[Values, SX]:
     )
     more = ca.logic_or(unsteady, ca.sum1(flips) > 0)
     return new | {
-        "way": ca.vertcat(*directions),
+        "direction": ca.vertcat(*directions),
         "passes": values["passes"] + 1,
         "moving": more,
     }, more

@@ -171,7 +171,7 @@ def step_length(
         Newton's step (3n,).
     """
     n = len(problem.mu)
-    values = {"at": point[0], "p": point[1], "way": direction}
+    values = {"z": point[0], "p": point[1], "step": direction}
     values |= {"change": times(problem.A, direction)}
     z, p, delta, change = (
         entries(builder.store(name, ca.vertcat(*value))) for name, value in values.items()

@@ -94,7 +94,7 @@ def set_up(
     mu_K = entries(builder.store("mu_K", ground * p.mu_K))
     kept = entries(builder.store("c", ca.vertcat(*c)))
     free = entries(builder.store("free", ca.vertcat(*problem.free)))
-    closing_speed = entries(builder.store("room", ca.vertcat(*closing_speed)))
+    closing_speed = entries(builder.store("closing_speed", ca.vertcat(*closing_speed)))
     equations = ErrorNormProblem(G, free, kept, closing_speed, closed, mu, mu_K, p.damping)
     pressing = [ca.logic_and(closed[i], ca.logic_or(pressed[i], kept[3 * i] < 0)) for i in range(n)]
     return equations, Guess(pressing, pressing, sticking, [SX(0)] * n, [SX(0)] * n, ways)

@@ -28,7 +28,7 @@ def with_constraints(hard: HardProblem, start: list[SX], *, successive: bool) ->
     assert form is not None
     # the contact problem without constraints, and a step size for each unknown
     c = [hard.c[i] - hard.problem.free[i] + form.free[i] for i in range(n)]
-    unconstrained = replace(hard, c=hard.builder.store_all("c_loose", c))
+    unconstrained = replace(hard, c=hard.builder.store_all("c_unconstrained", c))
     sizes = [size for i in range(n) for size in step_sizes(form.G[i, i], hard.p.alpha)]
     r = entries(
         hard.builder.store(

@@ -99,9 +99,9 @@ def dataset(
     log.attrs.update(_law_attributes(scene.law, worlds) | {"dt": dt})
     log.attrs.update(energy_gained=energy_gained(log))
     log.attrs.update(fast_steps=int(seen["fast"].sum()), strikes_lost=strikes_lost(plan, records))
-    if "left_out" in records:
-        log.attrs.update(crowded_steps=int((records["left_out"] > 0).sum()))
-        log.attrs.update(most_left_out=int(records["left_out"].max(initial=0)))
+    if "overflow" in records:
+        log.attrs.update(overflow_steps=int((records["overflow"] > 0).sum()))
+        log.attrs.update(max_overflow=int(records["overflow"].max(initial=0)))
     return drop_empty(log.squeeze("world", drop=True) if count == 1 else log)
 
 
@@ -251,10 +251,10 @@ def log_warnings(mechanism: Mechanism, log: xr.Dataset) -> list[WarningRecord]:
         )
         records.append(WarningRecord(text, "strikes-lost", "strikes"))
     # contacts without a slot
-    if crowded := log.attrs.get("crowded_steps", 0):
+    if overflow := log.attrs.get("overflow_steps", 0):
         text = (
-            f"in {crowded} steps more contacts touched than there are slots, by up to"
-            f" {log.attrs['most_left_out']}; only the deepest were kept. Set slots=N for more."
+            f"in {overflow} steps more contacts touched than there are slots, by up to"
+            f" {log.attrs['max_overflow']}; only the deepest were kept. Set slots=N for more."
         )
         records.append(WarningRecord(text, "slots-exceeded", "slots"))
     # excess of each joint beyond its limits

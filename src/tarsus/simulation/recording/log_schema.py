@@ -60,7 +60,7 @@ OPTIONS = {
 }
 ATTRIBUTES: dict[str, Rule] = {
     "dt": NumberRule(MIN_DT, MAX_DT),
-    **dict.fromkeys(("fast_steps", "strikes_lost", "crowded_steps", "most_left_out"), COUNT),
+    **dict.fromkeys(("fast_steps", "strikes_lost", "overflow_steps", "max_overflow"), COUNT),
     "wall_time": NumberRule(0, MAX_TIME),
     "evaluation_instant": NumberRule(0, 1),
     "mean_*": NumberRule(-MAX_VALUE, MAX_VALUE),

@@ -32,8 +32,8 @@ FINAL_ATTRIBUTES = (
     "wall_time",
     "fast_steps",
     "strikes_lost",
-    "crowded_steps",
-    "most_left_out",
+    "overflow_steps",
+    "max_overflow",
     "warnings",
 )
 PARTIAL_WARNING = "this log is partial: the run was killed or is still going on."

@@ -89,10 +89,10 @@ class DormandPrince(Stepper):
             "q": start.q,
             "u": start.u,
             "memory": start.memory,
-            "kept": start.memory,
+            "accepted_memory": start.memory,
             "impulse": SX.zeros(n),
         }
-        clock = {"time": SX(0), "h": start.dt, "grow": SX(GROW)}
+        clock = {"time": SX(0), "h": start.dt, "max_growth": SX(GROW)}
         counts = {"attempts": SX(0), "iterations": SX(0)}
         size = STAGES * (start.q.numel() + start.u.numel() + n)
         stages = {"slopes": SX.zeros(size), "stage": SX(0), "converged": SX(1)}
@@ -126,9 +126,11 @@ class DormandPrince(Stepper):
         )
 
         # values of the next pass
-        reached = {"q": at.q, "u": at.u, "memory": now["kept"], "impulse": impulse}
+        reached = {"q": at.q, "u": at.u, "memory": now["accepted_memory"], "impulse": impulse}
         new = {name: ca.if_else(accepted, value, now[name]) for name, value in reached.items()} | {
-            "kept": ca.if_else(ca.logic_or(stage == 0, accepted), rate.memory, now["kept"]),
+            "accepted_memory": ca.if_else(
+                ca.logic_or(stage == 0, accepted), rate.memory, now["accepted_memory"]
+            ),
             "slopes": ca.vec(ca.horzcat(ca.if_else(accepted, fresh, slopes[:, 0]), slopes[:, 1:])),
             # the last stage is the next sub-step's first
             "stage": ca.if_else(stage == STAGES - 1, 1, stage + 1),
@@ -139,7 +141,7 @@ class DormandPrince(Stepper):
             "iterations": now["iterations"] + 1,
         }
         if rate.start_contacts is not None:
-            new["begun"] = ca.if_else(accepted, rate.start_contacts, now["begun"])
+            new["start_contacts"] = ca.if_else(accepted, rate.start_contacts, now["start_contacts"])
         clock = self._next_clock(start.dt, now, error, attempts, accepted)
         return new | clock | {"attempts": attempts}, clock["time"] < start.dt
 
@@ -156,7 +158,7 @@ class DormandPrince(Stepper):
             accepted, ca.if_else(h < dt - now["time"], now["time"] + h, dt), now["time"]
         )
         factor = ca.fmin(
-            now["grow"], ca.fmax(SHRINK, SAFETY * ca.fmax(error, MIN_ERROR) ** (-1 / 5))
+            now["max_growth"], ca.fmax(SHRINK, SAFETY * ca.fmax(error, MIN_ERROR) ** (-1 / 5))
         )
         share = ca.if_else(
             attempts < self.maximum // 2, 0, (dt - time) / ca.fmax(self.maximum - attempts, 1)
@@ -164,7 +166,7 @@ class DormandPrince(Stepper):
         return {
             "time": time,
             "h": ca.if_else(complete, ca.fmin(ca.fmax(h * factor, share), dt - time), h),
-            "grow": ca.if_else(complete, ca.if_else(accepted, GROW, 1), now["grow"]),
+            "max_growth": ca.if_else(complete, ca.if_else(accepted, GROW, 1), now["max_growth"]),
         }
 
 
@@ -176,7 +178,7 @@ def stage_start(scene: Scene, start: StepStart, now: Values, slopes: SX) -> Step
         for j in COLUMNS
     ]
     slope = ca.mtimes(slopes[: nq + nu, : STAGES - 1], ca.vertcat(*weights))
-    memory = ca.if_else(now["stage"] == 0, now["memory"], now["kept"])
-    mean = runge_kutta.Rate(slope[:nq], slope[nq:], [], memory, now.get("begun"))
+    memory = ca.if_else(now["stage"] == 0, now["memory"], now["accepted_memory"])
+    mean = runge_kutta.Rate(slope[:nq], slope[nq:], [], memory, now.get("start_contacts"))
     begin = replace(start, q=now["q"], u=now["u"], dt=now["h"])
     return runge_kutta.stage(scene, begin, mean, mean, now["h"])
