@@ -266,10 +266,10 @@ class PolicyCommand(Command):
             self.out.mkdir(parents=True, exist_ok=True)
             written = [self.out / "policy_check.html", self.out / "policy_check.json"]
             write_text(
-                dict(zip(written, (page(check), json_text(check.plain(), indent=2)), strict=True))
+                dict(zip(written, (page(check), json_text(check.to_dict(), indent=2)), strict=True))
             )
         if self.json:
-            print_json(check.plain())
+            print_json(check.to_dict())
         else:
             self._print_check(check)
             for file in written:

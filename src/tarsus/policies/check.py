@@ -1,4 +1,4 @@
-"""Check what a policy depends on: engines, single factors, first events, settings of engines.
+"""Check how robust a policy is: to the engine, to single factors, to settings of an engine.
 
 All parts use the same trials, drawn once from the seed of the plan.
 """
@@ -30,32 +30,32 @@ from tarsus.policies.worlds import PolicyEngine, height_function
 from tarsus.processes import Job, run_jobs, usable_cores
 from tarsus.simulation import resolve
 
-MIN_PARALLEL_TIME = 200.0  # s: simulated time of an engine's trials that is worth worker processes
+MIN_PARALLEL_TIME = 200.0  # s: shorter total simulated time does not pay for worker processes
 
 
 @dataclass(frozen=True, eq=False)
 class PolicyCheck:
-    """Result of a check.
+    """Result of checking a policy.
 
     Parameters
     ----------
     policy : BoundPolicy
-        Policy on its robot.
+        Policy bound to its robot.
     plan : TrialPlan
-        Trials of each engine.
+        Trials that every engine ran.
     law : str
-        Contact law of the margins.
+        Contact law under which the margins were measured.
     rows : tuple of EngineResult
         Survival and tracking in each engine.
     falls : dict
-        Time of every fall in each engine, s, in increasing order.
+        Times of the falls in s, ascending, by engine.
     margins : tuple of Margin
-        How far each factor may go.
+        Failure threshold of each factor.
     events : tuple of FirstEvents
-        How the falls of each engine begin.
+        First events of the falls in each engine.
     separation : Separation or None
-        Settings that separate the engines with the highest and lowest survival; None if their
-        intervals overlap.
+        Settings that explain the difference between the engines with the highest and the lowest
+        survival; None if their confidence intervals overlap.
     """
 
     policy: BoundPolicy
@@ -67,8 +67,8 @@ class PolicyCheck:
     events: tuple[FirstEvents, ...]
     separation: Separation | None
 
-    def plain(self) -> dict[str, Any]:
-        """Return everything for JSON."""
+    def to_dict(self) -> dict[str, Any]:
+        """Convert the result to JSON values."""
         return {
             "policy": self.policy.contract.network,
             "robot": self.policy.robot.name,
@@ -78,11 +78,11 @@ class PolicyCheck:
             "trials": self.plan.count,
             "seed": self.plan.seed,
             "law": self.law,
-            "survival": [row.plain() for row in self.rows],
+            "survival": [row.to_dict() for row in self.rows],
             "falls": {name: list(times) for name, times in self.falls.items()},
-            "margins": [margin.plain() for margin in self.margins],
-            "first_events": [one.plain() for one in self.events],
-            "separation": None if self.separation is None else self.separation.plain(),
+            "margins": [margin.to_dict() for margin in self.margins],
+            "first_events": [one.to_dict() for one in self.events],
+            "separation": None if self.separation is None else self.separation.to_dict(),
         }
 
 
@@ -101,20 +101,20 @@ def check_policy(
     Parameters
     ----------
     policy : BoundPolicy
-        Policy on its robot.
+        Policy bound to its robot.
     names : sequence of str
-        Contact laws, and "mujoco".
+        Engines: contact laws, and "mujoco".
     plan : TrialPlan
-        Trials of each engine; margins and changed engines have the trials of `plan.reduced`.
+        Trials that every engine runs. Margins and engine variants run fewer, `plan.reduced`.
     law : str
-        Contact law of the margins.
+        Contact law under which the margins are measured.
     survival_only : bool
-        Skip margins and changed engines.
+        Skip margins and engine variants.
     workers : int or None
-        Number of processes, on which the result does not depend; None for all cores, or one if
-        there is little to do. A script uses several below `if __name__ == "__main__":`.
+        Number of processes; it does not affect the result. None uses all cores, or one if there is
+        little to do. With several, a script must call this below `if __name__ == "__main__":`.
     report : callable
-        Called with the progress.
+        Called with one line of text per finished job.
     """
     if workers is None:
         workers = usable_cores() if plan.count * plan.seconds > MIN_PARALLEL_TIME else 1
@@ -133,20 +133,20 @@ def check_policy(
     runs, margins = results[: len(engines)], tuple(results[len(engines) :])
     rows = tuple(run.row for run in runs)
     falls = {run.row.engine: run.falls for run in runs if not run.row.failure}
-    first, pair, apart = _first_events(runs), best_and_worst(rows), None
+    first, pair, separation = _first_events(runs), best_and_worst(rows), None
     # variants of the engine with the lowest survival
     if pair is not None and not survival_only:
         changed = variants(engines[pair[1].engine], few)
         jobs = [
             Job(change, partial(run_variant, policy, change, *rest)) for change, *rest in changed
         ]
-        apart = combine_results(pair, run_jobs(jobs, workers, report))
-    return PolicyCheck(policy, plan, law, rows, falls, margins, first, apart)
+        separation = combine_results(pair, run_jobs(jobs, workers, report))
+    return PolicyCheck(policy, plan, law, rows, falls, margins, first, separation)
 
 
 @dataclass(frozen=True, eq=False)
 class EngineRun:
-    """Trials of one engine.
+    """Result of the trials in one engine.
 
     Parameters
     ----------
@@ -155,7 +155,7 @@ class EngineRun:
     falls : tuple of float
         Times of the falls, s, in ascending order.
     measures : EventMeasures or None
-        Measures of falls and of trials that stood; None if the trials could not be run.
+        Event measures of the trials; None if they could not be run.
     """
 
     row: EngineResult
@@ -175,7 +175,7 @@ def run_engine(policy: BoundPolicy, name: str, engine: PolicyEngine, plan: Trial
 
 
 def _first_events(runs: Sequence[EngineRun]) -> tuple[FirstEvents, ...]:
-    """Judge the falls of each engine against the engine with the highest survival."""
+    """Find the first events of falls, relative to the engine with the highest survival."""
     best = max(runs, key=lambda run: run.row.share, default=None)
     if best is None or not best.row.share or best.measures is None:
         return ()

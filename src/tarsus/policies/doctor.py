@@ -1,9 +1,9 @@
-"""Find the single change of a contract that would make a policy do better.
+"""Diagnose a policy's contract: find single changes that improve the policy's performance.
 
-Every known mistake (`mistakes`) is undone in turn, and a few short trials are run. Two things
-distinguish a right contract from a wrong one: how well the policy follows its command, and how
-calm the base stays, since training penalizes its angular velocity. A contract that is right should
-get no suggestion.
+Every common mistake (`mistakes`) is undone in turn, and a few short trials are run. Two measures
+distinguish a correct contract from a wrong one: how well the policy tracks its command, and how
+little the base rotates, since training penalizes its angular velocity. A correct contract should
+yield no suggestions.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from tarsus.policies.rollout import Rollout, rollout
 from tarsus.policies.worlds import FRICTION, Conditions, PolicyEngine
 
 TRIAL_COMMANDS = ((0.5, 0.0, 0.0), (0.0, 0.3, 0.0), (0.0, 0.0, 0.5), (0.0, 0.0, 0.0))
-SECONDS = 4.0
+SECONDS = 4.0  # duration of a trial
 PUSH_TIME = 2.0  # s
-DIFFICULTIES = ((FRICTION, 0.4), (0.5, 0.8))  # friction [1] and push along each world axis, m/s
-STANDING_SHARE, TRACKING_SHARE = 0.4, 0.6  # of the score
-CALM_GAIN = 0.15  # for each halving of the base's angular velocity
+DIFFICULTIES = ((FRICTION, 0.4), (0.5, 0.8))  # friction, and push in m/s along x and along y
+STANDING_WEIGHT, TRACKING_WEIGHT = 0.4, 0.6  # in the score
+CALM_GAIN = 0.15  # gain per halving of the base's angular velocity
 MAX_CALM_GAIN = 0.3
-MAX_SCORE_LOSS = 0.1  # a calmer base counts only up to this loss of score
-MIN_GAIN = 0.1  # of a suggested change
-MIN_SWAY = 1e-4  # rad/s: smaller values count as this one
+MAX_SCORE_LOSS = 0.1  # with a larger loss of score, a calmer base adds no gain
+MIN_GAIN = 0.1  # smallest gain of a suggested change
+MIN_SWAY = 1e-4  # rad/s: floor, against division by zero
 
 
 @dataclass(frozen=True)
@@ -42,9 +42,9 @@ class ContractTrial:
     Parameters
     ----------
     mistake, change : str
-        Mistake that the change would undo, and the change in words.
+        Mistake that the change undoes, and a description of the change.
     score : float
-        From 0 (falls at once) to 1 (moves as commanded).
+        Score from 0 (falls at once) to 1 (moves as commanded).
     stood : float
         Share of the trials without a fall.
     sway : float
@@ -58,26 +58,26 @@ class ContractTrial:
     sway: float
 
     def gain(self, before: ContractTrial) -> float:
-        """Compute how much better this trial is than another; negative if it is worse."""
-        better = self.score - before.score
+        """Compute the improvement over another trial; negative if this one is worse."""
+        improvement = self.score - before.score
         measured = np.isfinite([self.sway, before.sway]).all()
-        if better < -MAX_SCORE_LOSS or not measured:
-            return better
-        after, at_first = (max(trial.sway, MIN_SWAY) for trial in (self, before))
-        calmer = CALM_GAIN * np.log2(at_first / after)
-        return better + float(np.clip(calmer, 0.0, MAX_CALM_GAIN))
+        if improvement < -MAX_SCORE_LOSS or not measured:
+            return improvement
+        sway, sway_before = (max(trial.sway, MIN_SWAY) for trial in (self, before))
+        calm_gain = CALM_GAIN * np.log2(sway_before / sway)
+        return improvement + float(np.clip(calm_gain, 0.0, MAX_CALM_GAIN))
 
 
 @dataclass(frozen=True)
 class ContractDiagnosis:
-    """Changes of a contract that would make its policy do better.
+    """Suggested changes of a contract.
 
     Parameters
     ----------
     unchanged : ContractTrial
-        Performance without a change.
+        Performance with the contract as it is.
     suggestions : tuple of ContractTrial
-        Changes that would make it do clearly better, the best first.
+        Changes that clearly improve the performance, the best first.
     """
 
     unchanged: ContractTrial
@@ -92,7 +92,7 @@ def diagnose(
     law: str = "moreau",
     report: Callable[[str], None] = lambda text: None,
 ) -> ContractDiagnosis:
-    """Try every known mistake of a contract on a robot.
+    """Try to undo every known mistake in a contract, in simulation.
 
     Parameters
     ----------
@@ -105,11 +105,11 @@ def diagnose(
     law : str
         Contact law.
     report : callable
-        Called with the change that is tried.
+        Called with a description of each change before it is tried.
     """
     bound = BoundPolicy.of(contract, robot)
     joints = joint_names(bound)
-    unchanged = run_trials("", "as it is", bound, dt, law)
+    unchanged = run_trials("", "unchanged", bound, dt, law)
     trials = []
     for mistake, change, changed in changes(bound.contract, joints):
         report(f"{mistake}: {change}")
@@ -127,8 +127,8 @@ def run_trials(
 ) -> ContractTrial:
     """Run short trials and score them.
 
-    The score of a trial is the share of its time without a fall and, if it never fell, how close
-    its mean velocity from the first second on comes to the command: 0 if it stands still.
+    The score of a trial combines the share of time before a fall with the accuracy of the mean
+    velocity after the first second, which is 0 for a robot that falls or ignores its command.
     """
     command = np.tile(trial_commands(policy.contract), (len(DIFFICULTIES), 1))
     friction, push = np.repeat(DIFFICULTIES, len(TRIAL_COMMANDS), axis=0).T
@@ -137,13 +137,13 @@ def run_trials(
     pushes = {PUSH_TIME: np.stack([push, push], axis=1)}
     done = rollout(policy, worlds, command, SECONDS, pushes=pushes, record=True)
     stood = np.minimum(done.fell, SECONDS) / SECONDS
-    obeyed = np.clip(1 - done.velocity_error(), 0, 1) * done.survived
-    score = float(np.mean(STANDING_SHARE * stood + TRACKING_SHARE * obeyed))
+    tracked = np.clip(1 - done.velocity_error(), 0, 1) * done.survived
+    score = float(np.mean(STANDING_WEIGHT * stood + TRACKING_WEIGHT * tracked))
     return ContractTrial(mistake, change, score, float(done.survived.mean()), sway(done))
 
 
 def trial_commands(contract: Contract) -> NDArray[np.float64]:
-    """Clip the commanded velocities of the trials, shape (n, 3), to a contract's ranges."""
+    """Clip the commanded velocities of the trials, shape (n, 3), to the contract's ranges."""
     ends = [contract.ranges.get(name, (-np.inf, np.inf)) for name in COMMANDS]
     return np.clip(TRIAL_COMMANDS, *np.transpose(ends))
 
@@ -151,7 +151,7 @@ def trial_commands(contract: Contract) -> NDArray[np.float64]:
 def sway(done: Rollout) -> float:
     """Compute the root mean square of the base's angular velocity before falls, in rad/s.
 
-    Infinite if all fall in the first control period.
+    It is infinite if all trials fall in the first control period.
     """
     times = done.period * np.arange(1, 1 + len(done.u))
     before_fall = np.less(times[:, None], done.fell)
@@ -161,7 +161,7 @@ def sway(done: Rollout) -> float:
 
 
 def joint_names(policy: BoundPolicy) -> JointNames:
-    """List the names of a policy's joints in several orders."""
+    """List the names of a policy's joints in the orders that frameworks use."""
     robot, indices = policy.robot, policy.actuators.tolist()
     levels = list[int]()  # depth of each body in the tree; a parent precedes its children
     for body in robot.bodies:
@@ -178,7 +178,7 @@ def joint_names(policy: BoundPolicy) -> JointNames:
 
 
 def with_headings(policy: BoundPolicy, trials: int) -> Conditions:
-    """Create trials with different headings, so that axes of the base and the world differ."""
+    """Create trials with different headings, so that base axes and world axes differ."""
     conditions = Conditions.alike(policy, trials)
     half = np.pi * (np.arange(trials) % len(TRIAL_COMMANDS)) / len(TRIAL_COMMANDS)
     conditions.q[:, 3:7] = np.stack([np.cos(half), 0 * half, 0 * half, np.sin(half)], axis=1)

@@ -1,8 +1,8 @@
-"""First event that goes wrong before a fall, judged against trials that stood.
+"""Find the first abnormal event before each fall, compared with trials without a fall.
 
-Each kind of event has a measure at every control period, larger when worse. Its usual range is that
-of trials that stood in a reference engine; the first event of a fall is the first measure that
-leaves its range.
+Each kind of event has a measure in every control period, which is larger if the event is worse. Its
+normal range comes from trials without a fall in a reference engine. The first event of a fall is
+the measure that first leaves its normal range.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from tarsus.policies.servos import ServoArrays
 
 Array = NDArray[np.float64]
 Measures = Mapping[str, Array]
-MAX_FALLS = 50  # falls examined for each engine
-MAX_STANDING = 20  # standing trials that give the usual range
-TOLERANCES = {  # by which a measure must exceed its usual range
+MAX_FALLS = 50  # examined falls per engine
+MAX_STANDING = 20  # trials without a fall that define the normal range
+TOLERANCES = {  # excess over the normal range that counts as an event
     "foot slip": 0.05,  # m/s
-    "early touchdown": 0.25,  # usual swing time over this one's
+    "early touchdown": 0.25,  # normal swing time over this one
     "torque limit": 0.05,  # demanded torque over the limit
     "joint limit": 0.01,  # rad beyond the range
     "self-collision": 1e-3,  # m of overlap
@@ -58,19 +58,19 @@ class FirstEvents:
     counts: dict[str, int]
     lead: dict[str, float]
 
-    def plain(self) -> dict[str, Any]:
-        """Return the counts for JSON."""
+    def to_dict(self) -> dict[str, Any]:
+        """Convert the counts to JSON values."""
         return asdict(self)
 
 
 @dataclass(frozen=True, eq=False)
 class EventMeasures:
-    """Measures of some trials of one engine.
+    """Event measures of trials in one engine.
 
     Parameters
     ----------
     fallen, standing : mapping
-        Measures, shape (periods, trials), by kind of event.
+        Measures of trials with and without a fall, shape (periods, trials), by kind of event.
     fell : ndarray
         Time of each examined fall, shape (fallen trials,), s.
     period : float
@@ -84,12 +84,12 @@ class EventMeasures:
 
 
 def observe(policy: BoundPolicy, done: Rollout, heights: Heights) -> EventMeasures:
-    """Measure trials of a recorded rollout: the first that fell and the first that stood.
+    """Compute the event measures of a recorded rollout, for some trials with and without a fall.
 
     Parameters
     ----------
     policy : BoundPolicy
-        Policy on its robot.
+        Policy bound to its robot.
     done : Rollout
         Recorded rollout.
     heights : callable
@@ -108,7 +108,7 @@ def observe(policy: BoundPolicy, done: Rollout, heights: Heights) -> EventMeasur
 def measure_trials(
     policy: BoundPolicy, done: Rollout, trials: NDArray[np.int64], heights: Heights
 ) -> Measures:
-    """Return how bad each kind of event is at every control period, shape (periods, trials)."""
+    """Compute the measure of each kind of event, shape (periods, trials)."""
     robot, periods = policy.robot, len(done.q)
     if not len(trials) or not periods:
         return {}
@@ -141,7 +141,7 @@ def measure_trials(
 
 
 def swing_times(touching: NDArray[np.bool_]) -> Array:
-    """Return the shortest swing that ends in each period, in periods; infinite where none ends.
+    """Compute the shortest swing that ends in each period, in periods; infinite if none ends.
 
     Parameters
     ----------
@@ -151,28 +151,28 @@ def swing_times(touching: NDArray[np.bool_]) -> Array:
     ends = np.full(touching.shape[:2], np.inf)
     swing = np.zeros(touching.shape[1:])
     for k, now in enumerate(touching):
-        landed = now & (swing > 0) & (swing < k)  # a swing from the start has no known length
+        landed = now & (swing > 0) & (swing < k)  # the start of a swing at k = 0 is unknown
         ends[k] = np.where(landed, swing, np.inf).min(axis=-1)
         swing = np.where(now, 0, swing + 1)
     return ends
 
 
-def first_events(engine: str, observed: EventMeasures, usual: EventMeasures) -> FirstEvents:
-    """Return which measure left the usual range first, for each fall.
+def first_events(engine: str, observed: EventMeasures, normal: EventMeasures) -> FirstEvents:
+    """Find the measure that left its normal range first, for each fall.
 
     Parameters
     ----------
     engine : str
         Name of the engine of `observed`.
     observed : EventMeasures
-        The falls.
-    usual : EventMeasures
-        Engine whose standing trials give the usual range.
+        Measures of the falls.
+    normal : EventMeasures
+        Measures of the reference engine, whose trials without a fall define the normal range.
     """
     counts, leads = Counter[str](), dict[str, list[float]]()
     bounds = {
         kind: float(values.max()) + TOLERANCES[kind] * _scale(kind, values)
-        for kind, values in usual.standing.items()
+        for kind, values in normal.standing.items()
     }
     for k, fell in enumerate(observed.fell):
         end = round(fell / observed.period)
@@ -190,7 +190,7 @@ def first_events(engine: str, observed: EventMeasures, usual: EventMeasures) -> 
 
 
 def _scale(kind: str, values: Array) -> float:
-    """Scale of a tolerance: early touchdown is measured against the usual swing."""
+    """Compute the factor on a tolerance; for early touchdown, one over the normal swing time."""
     if kind != "early touchdown":
         return 1.0
     swings = values[(values > 0) & (values < 1)]

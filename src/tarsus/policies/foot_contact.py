@@ -1,4 +1,4 @@
-"""Gap and slip of the feet from coordinates alone, for engines and logs that report neither."""
+"""Gap and slip of the feet from coordinates, for engines and logs that do not report them."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from tarsus.morphology.feet import soles
 
 Array = NDArray[np.float64]
 Heights = Callable[[Array], Array]
-CONTACT_GAP = 2e-3  # m: a foot this close to the ground touches it
+CONTACT_GAP = 2e-3  # m: a foot closer to the ground counts as in contact
 
 
 def foot_gaps(robot: Robot, q: Array, heights: Heights) -> Array:
-    """Return the vertical distance of each foot from the ground.
+    """Compute the vertical distance of each foot from the ground.
 
     Parameters
     ----------
     robot : Robot
-        Its feet are those of `tarsus.morphology.feet.soles`, in that order.
+        Robot; `tarsus.morphology.feet.soles` defines its feet and their order.
     q : ndarray
         Coordinates, shape (worlds, nq).
     heights : callable
@@ -38,23 +38,23 @@ def foot_gaps(robot: Robot, q: Array, heights: Heights) -> Array:
 
 
 def foot_slip(robot: Robot, q: Array, u: Array, heights: Heights) -> Array:
-    """Return the horizontal speed of the slowest touching point of each foot.
+    """Compute the slip speed of each foot: that of its slowest point in contact.
 
-    The slowest point, so that a foot that rolls over its heel or toe does not count as slipping.
+    With the slowest point, a foot that rolls over its heel or toe does not count as slipping.
 
     Parameters
     ----------
     robot : Robot
-        See `foot_gaps`.
+        As in `foot_gaps`.
     q, u : ndarray
         Coordinates, shape (worlds, nq), and velocities, shape (worlds, nu).
     heights : callable
-        See `foot_gaps`.
+        As in `foot_gaps`.
 
     Returns
     -------
     ndarray
-        Speed in m/s, shape (worlds, feet); zero for a foot in the air.
+        Horizontal speed in m/s, shape (worlds, feet); zero for a foot in the air.
     """
     speeds = []
     for candidates in soles(robot).values():
@@ -67,7 +67,7 @@ def foot_slip(robot: Robot, q: Array, u: Array, heights: Heights) -> Array:
 
 
 def _point_gaps(robot: Robot, q: Array, candidates: Sequence[Candidate], heights: Heights) -> Array:
-    """Return the vertical distance of each candidate from the ground (worlds, candidates), m."""
+    """Compute the vertical distance of each candidate from the ground, (worlds, candidates), m."""
     points = np.stack([robot.position(q, c.name) for c in candidates], axis=1)
     radii = np.array([c.radius for c in candidates])
     return points[..., 2] - radii - heights(points[..., :2])

@@ -1,4 +1,4 @@
-"""Contracts and results as rows of tables."""
+"""Tables and summaries of contracts and of the results of checks."""
 
 from __future__ import annotations
 
@@ -22,53 +22,53 @@ from tarsus.policies.survival import EngineResult
 
 Array = NDArray[np.float64]
 Table = tuple[list[str], list[list[str]]]  # headings and rows
-MAX_SHOWN = 4  # numbers or names of a list
+MAX_SHOWN = 4  # items of a list that are printed
 HIDDEN_FIELDS = ("origins", "doubts", "terms", "ranges")
 
 
 def contract_rows(contract: Contract) -> list[list[str]]:
-    """Return one row for each value that is set: its name, the value and its origin."""
-    found = []
+    """List name, value and origin of each value that is set."""
+    rows = []
     for f in fields(Contract):
         value = getattr(contract, f.name)
         if f.name in HIDDEN_FIELDS or value in (None, "", ()):
             continue
-        found.append([f.name, _short(value), contract.origin(f.name)])
+        rows.append([f.name, _short(value), contract.origin(f.name)])
     for term in contract.ordered_terms:
         history = f", history of {term.history}" if term.history > 1 else ""
         options = "".join(f", {key} {_short(value)}" for key, value in term.options.items())
         scale = "" if set(numbers(term.scale)) == {1.0} else f", scale {_short(term.scale)}"
         clip = f", clipped to {_short(term.clip)}" if term.clip else ""
         known = f" ({term.name})" if term.label not in ("", term.name) else ""
-        found.append(
+        rows.append(
             [
                 f"term {term.key}{known}",
-                f"seen{scale}{clip}{history}{options}",
+                f"observed{scale}{clip}{history}{options}",
                 contract.origin("terms"),
             ]
         )
     for name, ends in contract.ranges.items():
-        found.append([f"command {name}", _short(ends), contract.origin("ranges")])
-    return found
+        rows.append([f"command {name}", _short(ends), contract.origin("ranges")])
+    return rows
 
 
 def contract_data(contract: Contract) -> dict[str, Any]:
-    """Return the contract for JSON."""
-    found: dict[str, Any] = {
+    """Convert the contract to JSON values."""
+    data: dict[str, Any] = {
         f.name: getattr(contract, f.name) for f in fields(Contract) if f.name not in HIDDEN_FIELDS
     }
-    found["terms"] = [
+    data["terms"] = [
         {name: getattr(term, name) for name in ("key", "name", "scale", "clip", "history")}
         | {"options": dict(term.options)}
         for term in contract.ordered_terms
     ]
-    found["ranges"], found["origins"] = dict(contract.ranges), dict(contract.origins)
-    found["missing"] = [question.name for question in contract.missing()]
-    return found
+    data["ranges"], data["origins"] = dict(contract.ranges), dict(contract.origins)
+    data["missing"] = [question.name for question in contract.missing()]
+    return data
 
 
 def summarize_run(policy: BoundPolicy, log: xr.Dataset, command: Array) -> dict[str, Any]:
-    """Summarize a run of one robot: where it went, and when it fell."""
+    """Summarize a run of one robot: mean velocity, final position and time of the fall."""
     q, u = (np.asarray(log[name].values, float) for name in ("q", "u"))
     time = np.asarray(log["time"].values, float)
     R = rotations(q[:, 3:7])
@@ -80,16 +80,16 @@ def summarize_run(policy: BoundPolicy, log: xr.Dataset, command: Array) -> dict[
     return {
         "robot": policy.robot.name,
         "law": str(log.attrs.get("law", log.attrs.get("engine", ""))),
-        "asked": [float(value) for value in command],
+        "command": [float(value) for value in command],
         "mean velocity": [round(float(value), 3) for value in mean],
-        "reached": [round(float(value), 3) for value in q[end - 1, :2]],
+        "final position": [round(float(value), 3) for value in q[end - 1, :2]],
         "fell at": fell,
-        "simulated": float(time[-1]),
+        "duration": float(time[-1]),
     }
 
 
 def survival_table(results: Sequence[EngineResult]) -> Table:
-    """Return headings and rows of survival and tracking in each engine."""
+    """Tabulate survival and tracking in each engine."""
     heads = ["engine", "stood", "95 % interval", "error forward (m/s)", "left (m/s)"]
     heads += ["turning (rad/s)", "first fall (s)", "not converged (%)", "remark"]
     cells = []
@@ -113,7 +113,7 @@ def survival_table(results: Sequence[EngineResult]) -> Table:
 
 
 def margin_table(margins: Sequence[Margin]) -> Table:
-    """Return headings and rows of where the policy fails, for each factor."""
+    """Tabulate the failure threshold of each factor."""
     cells = []
     for margin in margins:
         low, high = sorted((margin.low, margin.high))
@@ -124,7 +124,7 @@ def margin_table(margins: Sequence[Margin]) -> Table:
 
 
 def events_table(events: Sequence[FirstEvents]) -> Table:
-    """Return headings and rows of how many falls of each engine begin with each kind of event."""
+    """Tabulate the falls in each engine by the kind of their first event."""
     kinds = list(dict.fromkeys(kind for one in events for kind in one.counts))
     cells = []
     for one in events:
@@ -137,7 +137,7 @@ def events_table(events: Sequence[FirstEvents]) -> Table:
 
 
 def separation_table(separation: Separation) -> Table:
-    """Return headings and rows of survival with one setting of an engine changed."""
+    """Tabulate survival with single settings of an engine changed."""
     cells = [
         [v.change, *v.survival.cells, "yes" if v in separation.explaining else ""]
         for v in separation.variants
@@ -146,7 +146,7 @@ def separation_table(separation: Separation) -> Table:
 
 
 def suggestion_table(diagnosis: ContractDiagnosis, count: int) -> Table:
-    """Return headings and rows of suggested changes, the best first."""
+    """Tabulate the suggested changes, the best first."""
     heads = ["mistake", "change", "gain", "score", "stood (%)", "sway (rad/s)"]
     return heads, [
         [

@@ -1,9 +1,8 @@
-"""Policies of `tarsus learn` as ONNX files that carry their contract.
+"""Export policies of `tarsus learn` as ONNX files that contain their contract.
 
-The network takes what a robot measures and returns joint targets. Its graph contains everything
-that the task does to observations and actions: the scaling of the observation, the action filter,
-the reference motion and the standing posture. The last action and the past observations are states
-of the network.
+The exported network maps measurements to joint targets. Its graph contains all processing that the
+task applies to observations and actions: observation scaling, action filter, reference motion and
+standing posture. The last action and past observations are states of the network.
 """
 
 from __future__ import annotations
@@ -32,12 +31,12 @@ from tarsus.policies.importers.tarsus import CONTRACT_KEY
 
 Array = NDArray[np.float64]
 OPSET = 17
-IR_VERSION = 8  # of the file format that belongs to OPSET
-ABOUT_KEY = "tarsus"  # metadata key: the training
+IR_VERSION = 8  # version of the file format for OPSET
+ABOUT_KEY = "tarsus"  # metadata key of the training specification
 JOINT_TERMS = ("joint_pos_rel", "joint_vel")
 ACTION_TERM, CLOCK_TERM = "last_action", "sin_phase"
-REFERENCE_TOLERANCE = 1e-9  # rad: error of the reference motion in the graph
-CACHE_SIZE = 4  # files
+REFERENCE_TOLERANCE = 1e-9  # rad: largest error of the reference motion in the graph
+CACHE_SIZE = 4  # converted files in memory
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +48,7 @@ class _Part:
     columns
         Columns of the network's input, shape (k,); None for the last action.
     terms
-        Observation terms that provide them.
+        Observation terms that provide the columns.
     """
 
     columns: list[int] | None
@@ -71,7 +70,7 @@ def save_onnx(policy: Policy, path: str | Path) -> Path:
     Parameters
     ----------
     policy : Policy
-        The policy.
+        Policy to export.
     path : str or Path
         Path of the file.
 
@@ -80,8 +79,8 @@ def save_onnx(policy: Policy, path: str | Path) -> Path:
     MissingPackage
         If the package `onnx` is missing.
     Unsupported
-        If the task observes something for which there is no observation term, or moves its targets
-        otherwise than by a reference motion that follows its clock.
+        If an observation of the task has no observation term, or if its joint targets depend on
+        more than action and clock.
     """
     data = serialize(policy)
     with atomic_write(Path(path)) as temporary:
@@ -98,13 +97,13 @@ def convert(file: Path, modified: int) -> bytes:
     file : Path
         Path of the .npz file.
     modified : int
-        Time of its last change, which invalidates the cached result.
+        Modification time of the file; a new one invalidates the cached result.
     """
     return serialize(Policy.load(file))
 
 
 def serialize(policy: Policy) -> bytes:
-    """Build the content of the file that `save_onnx` writes."""
+    """Serialize a policy and its contract as the bytes of an ONNX file."""
     onnx_package()
     environment = trial_environment(
         policy, str(policy.about["law"]), float(policy.about["dt"]), str(policy.about["terrain"])
@@ -134,8 +133,8 @@ def _parts(work: ControlPlan) -> list[_Part]:
         sources = shape.terms[name]
         if not sources:
             raise Unsupported(
-                f"{task} observes {name!r}, for which there is no observation term: use `tarsus"
-                " play`.",
+                f"the observation {name!r} of {task} has no observation term, so it cannot be"
+                " exported: run the policy with `tarsus play`.",
                 name,
             )
         if [source.name for source in sources] == [ACTION_TERM]:
@@ -188,12 +187,12 @@ def _states(work: ControlPlan) -> dict[str, int]:
 
 
 def _reference(work: ControlPlan, targets: Any) -> tuple[Array, Array, Array]:
-    """Compute the targets without an action, and their change when the clock's sine is +1 and -1.
+    """Compute the targets for a zero action, and their change when the clock's sine is +1 and -1.
 
     Raises
     ------
     Unsupported
-        If the targets depend on the clock in another way, or on the state.
+        If the targets depend on the state, or on the clock in another way.
     """
     still, stand = np.zeros(len(work.moved_motors)), work.stand
     sources = [s for terms in outline(work).terms.values() for s in terms if s.name == CLOCK_TERM]
@@ -212,8 +211,9 @@ def _reference(work: ControlPlan, targets: Any) -> tuple[Array, Array, Array]:
         expected[list(work.moved_motors)] += work.task.action_scale * action
         if np.abs(targets(k, action, q) - expected).max() > REFERENCE_TOLERANCE:
             raise Unsupported(
-                f"the targets of {type(work.task).__name__} depend on the state, or on its clock"
-                " otherwise than by lifting legs in turns: use `tarsus play`.",
+                f"the joint targets of {type(work.task).__name__} depend on the state, or on the"
+                " clock other than through its sine, so the policy cannot be exported: run it with"
+                " `tarsus play`.",
                 "targets",
             )
     return rest, up, down

@@ -1,6 +1,6 @@
-"""Find how far one factor may move from the contract until half of the trials fail.
+"""Find the change of a single factor at which half of the trials fail.
 
-A trial fails if it falls, or misses the commanded velocity by more than half.
+A trial fails if the robot falls or misses the commanded velocity by more than half.
 """
 
 from __future__ import annotations
@@ -17,28 +17,27 @@ from tarsus.policies.worlds import FRICTION, PolicyEngine
 
 BISECTIONS = 6
 PUSH_TIME = 2.0  # s
-SOFT_LAW = "compliant"  # of the margin of ground stiffness
-
+SOFT_LAW = "compliant"  # law for the margin of ground stiffness
 
 Change = Callable[[BoundPolicy, PolicyTrials, float], PolicyTrials]
 
 
 @dataclass(frozen=True)
 class VariedFactor:
-    """Property of ground, robot or signals that is changed alone.
+    """Property of the ground, the robot or the signals that is varied on its own.
 
     Parameters
     ----------
     start : float
-        Value of the contract, at which the policy is taken to succeed.
+        Nominal value, at which the policy is assumed to succeed.
     end : float
-        Farthest value that is tried.
+        Largest change that is tried.
     unit : str
         Unit of both.
     change : callable
-        Returns trials of a policy with the factor at a value.
+        Sets the factor to a value in the trials of a policy.
     logarithmic : bool
-        Whether the search halves ratios instead of differences.
+        Whether to bisect on a logarithmic scale.
     law : str
         Contact law under which the factor is varied; empty for that of the check.
     """
@@ -51,18 +50,18 @@ class VariedFactor:
     law: str = ""
 
     def between(self, a: float, b: float) -> float:
-        """Return the value halfway between two."""
+        """Compute the value halfway between two values."""
         return float(np.sqrt(a * b)) if self.logarithmic else 0.5 * (a + b)
 
     def position(self, value: float) -> float:
-        """Return how far a value is from start (0) to end (1)."""
+        """Compute the position of a value between start (0) and end (1)."""
         ends = np.array([self.start, value, self.end])
         start, middle, end = np.log(ends) if self.logarithmic else ends
         return float((middle - start) / (end - start))
 
 
 def _condition(name: str) -> Change:
-    """Return a change of one array of the trials' conditions."""
+    """Create a change that sets one array of the trials' conditions."""
 
     def change(policy: BoundPolicy, trials: PolicyTrials, value: float) -> PolicyTrials:
         values: dict[str, Any] = {name: np.full(len(trials.conditions), value)}
@@ -72,12 +71,12 @@ def _condition(name: str) -> Change:
 
 
 def _mass(policy: BoundPolicy, trials: PolicyTrials, value: float) -> PolicyTrials:
-    """Add a share of the robot's mass to its base."""
+    """Add a fraction of the robot's mass to its base."""
     return _condition("mass")(policy, trials, value * policy.robot.mass)
 
 
 def _push(policy: BoundPolicy, trials: PolicyTrials, value: float) -> PolicyTrials:
-    """Push each trial in another direction."""
+    """Push each trial in a different direction."""
     angle = 2 * np.pi * (np.sqrt(2) * np.arange(len(trials.conditions)) % 1)
     direction = np.stack([np.cos(angle), np.sin(angle)], axis=1)
     return replace(trials, pushes={**trials.pushes, PUSH_TIME: value * direction})
@@ -108,18 +107,18 @@ FACTORS: Mapping[str, VariedFactor] = {
 
 @dataclass(frozen=True)
 class Margin:
-    """Range of a factor in which the policy goes from success to failure.
+    """Failure threshold of a factor, bracketed by bisection.
 
     Parameters
     ----------
     factor, unit : str
         Name of the factor, and its unit.
     low : float
-        Farthest value at which most trials succeeded.
+        Value farthest from nominal at which most trials succeeded.
     high : float
-        Nearest value at which half of them or more failed.
+        Value closest to nominal at which at least half of them failed.
     fails : bool
-        Whether most trials fail at the end of the search.
+        Whether trials fail at all up to the largest change; if not, `low` and `high` are that one.
     law : str
         Contact law of the trials.
     """
@@ -133,23 +132,23 @@ class Margin:
 
     @property
     def value(self) -> float:
-        """Middle of the range; the end of the search if most trials succeed there."""
+        """Middle of the bracket; the largest change if most trials succeed there."""
         return FACTORS[self.factor].between(self.low, self.high) if self.fails else self.high
 
-    def plain(self) -> dict[str, Any]:
-        """Return the margin for JSON."""
+    def to_dict(self) -> dict[str, Any]:
+        """Convert the margin to JSON values."""
         return asdict(self) | {"value": self.value}
 
 
 def find_margin(policy: BoundPolicy, engine: PolicyEngine, name: str, plan: TrialPlan) -> Margin:
-    """Find by bisection where half of the trials of a plan fail.
+    """Find by bisection the value of a factor at which half of the trials fail.
 
     Parameters
     ----------
     policy : BoundPolicy
-        Policy on its robot.
+        Policy bound to its robot.
     engine : PolicyEngine
-        Engine of the trials, unless the factor has a law of its own.
+        Engine of the trials, unless the factor requires another law.
     name : str
         Key of `FACTORS`.
     plan : TrialPlan

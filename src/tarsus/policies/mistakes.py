@@ -1,8 +1,8 @@
-"""Common mistakes in a policy's contract, each with the changes that would undo it.
+"""Common mistakes in a policy's contract, each with the changes that undo it.
 
-To add a mistake, write a function here with the decorator `mistake`. It yields a description of
-each change with the changed contract, and nothing where the mistake cannot occur. Most mistakes are
-undone by another change of the same kind, so the same functions break and repair contracts.
+To add a mistake, write a function here with the decorator `mistake`. It yields pairs of a
+description and the changed contract, or nothing if the mistake cannot occur. Most mistakes are
+undone by a change of the same kind, so the same functions break and repair contracts.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from tarsus.policies.contract import Contract, Numbers, Term, numbers
 
 @dataclass(frozen=True)
 class JointNames:
-    """Names of a policy's joints.
+    """Names of a policy's joints in three orders.
 
     Parameters
     ----------
     policy : tuple of str
-        In the policy's order.
+        Order of the policy.
     robot : tuple of str
-        In the order of the robot's motors.
+        Order of the robot's motors.
     breadth_first : tuple of str
-        Level by level through the robot's tree, the order of PhysX and Isaac Lab.
+        Breadth-first order of the kinematic tree, as in PhysX and Isaac Lab.
     """
 
     policy: tuple[str, ...]
@@ -41,11 +41,11 @@ Mistake = Callable[[Contract, JointNames], Change]
 MISTAKES: dict[str, Mistake] = {}
 PER_JOINT_FIELDS = ("scale", "offset", "kp", "kd", "torque_limit", "armature", "positions")
 GAIN_FIELDS = ("kp", "kd")
-LIMIT_SHARE = 0.25  # of the torque limit, for an action of 1 in mjlab and BeyondMimic
+LIMIT_SHARE = 0.25  # share of the torque limit for an action of 1 in mjlab and BeyondMimic
 SIDES = (("left", "right"), ("FL", "FR"), ("RL", "RR"), ("HL", "HR"), ("LF", "RF"), ("LH", "RH"))
 SIDES += (("L_", "R_"), ("l_", "r_"))
 FACTORS = (0.25, 0.5, 2.0, 4.0)
-USUAL_SCALES = {  # other scales that trainers use
+USUAL_SCALES = {  # scales that training frameworks use
     "base_lin_vel": (1.0, 2.0),
     "base_ang_vel": (1.0, 0.25, 0.2),
     "joint_vel": (1.0, 0.05),
@@ -64,7 +64,7 @@ def mistake(name: str) -> Callable[[Mistake], Mistake]:
 
 
 def changes(contract: Contract, joints: JointNames) -> Iterator[tuple[str, str, Contract]]:
-    """Yield the mistake, the change and the changed contract, each contract once."""
+    """Yield each mistake, change and changed contract, without duplicate contracts."""
     earlier: list[Contract] = []
     for name, function in MISTAKES.items():
         for change, changed in function(contract, joints):
@@ -84,12 +84,12 @@ def _permuted(values: Numbers | str | None, order: list[int]) -> Numbers | str |
 
 
 def _renamed(contract: Contract, joints: tuple[str, ...], order: list[int]) -> Contract:
-    """Reorder the joints but not their values: the k-th joint becomes the order[k]-th."""
+    """Rename the joints without moving their values: joint k gets the name of joint order[k]."""
     return _with(contract, joints=tuple(joints[k] for k in order))
 
 
 def _terms(contract: Contract, change: Callable[[Term], Term | None]) -> Contract | None:
-    """Change terms of a contract; return None if none changes."""
+    """Apply a change to the terms of a contract; return None if it changes no term."""
     changed = [change(term) for term in contract.terms or ()]
     if not any(changed):
         return None
@@ -101,11 +101,11 @@ def _terms(contract: Contract, change: Callable[[Term], Term | None]) -> Contrac
 def _left_and_right(contract: Contract, joints: JointNames) -> Change:
     order = _mirrored(joints.policy)
     if order is not None:
-        yield "left and right exchanged", _renamed(contract, joints.policy, order)
+        yield "left and right swapped", _renamed(contract, joints.policy, order)
 
 
 def _mirrored(joints: tuple[str, ...]) -> list[int] | None:
-    """Return the index of each joint's counterpart on the other side; None if no joint has one."""
+    """Find the index of each joint's counterpart on the other side; None without any."""
     counterparts = []
     for name in joints:
         other = name
@@ -129,23 +129,23 @@ def _front_and_hind(contract: Contract, joints: JointNames) -> Change:
         swap = {front: hind, hind: front}
         other = [swap.get(name[0], name[0]) + name[1:] for name in names]
         if set(other) == set(names) and other != list(names):
-            yield "front and hind legs exchanged", _with(contract, joints=tuple(other))
+            yield "front and hind legs swapped", _with(contract, joints=tuple(other))
 
 
 @mistake("joint order")
 def _joint_order(contract: Contract, joints: JointNames) -> Change:
-    """Regroup joints, by limb or by kind, or sort them by name or as the robot's motors."""
+    """Regroup joints by limb or by type, or sort them by name, motor or tree level."""
     names = joints.policy
     n = len(names)
     for count in (2, 3, 4, 6):
         if n % count or n == count:
             continue
         order = np.arange(n).reshape(count, n // count).T.ravel().tolist()
-        yield f"joints regrouped, {count} to a group", _renamed(contract, names, order)
+        yield f"joints regrouped, {count} per group", _renamed(contract, names, order)
     for other, sorted_names in (
         ("in alphabetical order", sorted(names)),
         ("in the robot's order", list(joints.robot)),
-        ("level by level, as in Isaac Lab", list(joints.breadth_first)),
+        ("in breadth-first order, as in Isaac Lab", list(joints.breadth_first)),
     ):
         if sorted_names != list(names):
             yield f"joints {other}", _with(contract, joints=tuple(sorted_names))
@@ -158,20 +158,20 @@ def _gains(contract: Contract, joints: JointNames) -> Change:
 
 @mistake("action scale of each joint")
 def _scale_order(contract: Contract, joints: JointNames) -> Change:
-    """Reorder the scales, or take them from torque limit and stiffness, as mjlab does."""
+    """Reorder the scales, or derive them from torque limit and stiffness, as mjlab does."""
     yield from _reordered(contract, joints, ("scale",), "action scales")
     limit, stiffness = numbers(contract.torque_limit), numbers(contract.kp)
     if contract.kind == "position" and limit and stiffness and min(stiffness) > 0:
         scale = tuple((LIMIT_SHARE * np.array(limit) / np.array(stiffness)).tolist())
         if len(scale) > 1 and not np.allclose(scale, numbers(contract.scale)):
-            change = f"action scale {LIMIT_SHARE:g} of torque limit over stiffness"
+            change = f"action scale = {LIMIT_SHARE:g} torque limit / stiffness"
             yield change, _with(contract, scale=scale)
 
 
 def _reordered(
     contract: Contract, joints: JointNames, fields: tuple[str, ...], subject: str
 ) -> Change:
-    """Read fields in the robot's order instead of the policy's, and the other way round."""
+    """Read fields in the robot's order instead of the policy's, and vice versa."""
     if not any(len(set(numbers(getattr(contract, name)))) > 1 for name in fields):
         return
     order = [joints.robot.index(name) for name in joints.policy]
@@ -192,7 +192,7 @@ def _quaternion(contract: Contract, joints: JointNames) -> Change:
         return replace(term, options={**term.options, "order": order})
 
     if changed := _terms(contract, other):
-        yield "quaternion of the base in the other order", changed
+        yield "base quaternion in the other order (wxyz or xyzw)", changed
 
 
 @mistake("sign of gravity")
@@ -204,7 +204,7 @@ def _gravity(contract: Contract, joints: JointNames) -> Change:
         return replace(term, scale=scale[0] if len(scale) == 1 else scale)
 
     if changed := _terms(contract, other):
-        yield "projected gravity with the other sign", changed
+        yield "projected gravity with opposite sign", changed
 
 
 @mistake("axes of the angular velocity")
@@ -217,7 +217,7 @@ def _axes(contract: Contract, joints: JointNames) -> Change:
         return replace(term, name=swap[term.name], label=term.key, options={})
 
     if changed := _terms(contract, other):
-        yield "angular velocity in the other axes (base or world)", changed
+        yield "angular velocity in the other frame (base or world)", changed
 
 
 @mistake("history")
@@ -226,11 +226,11 @@ def _history(contract: Contract, joints: JointNames) -> Change:
         return
     newest = "first" if contract.newest == "last" else "last"
     layout = "by sample" if contract.layout == "by term" else "by term"
-    yield f"the newest sample {newest}", _with(contract, newest=newest)
+    yield f"newest sample {newest}", _with(contract, newest=newest)
     if len({term.history for term in contract.terms or ()}) == 1:
         yield f"history laid out {layout}", _with(contract, layout=layout)
         yield (
-            f"history laid out {layout}, the newest sample {newest}",
+            f"history laid out {layout}, newest sample {newest}",
             _with(contract, layout=layout, newest=newest),
         )
 
@@ -240,11 +240,11 @@ def _order(contract: Contract, joints: JointNames) -> Change:
     other = "alphabetical" if contract.order == "listed" else "listed"
     changed = _with(contract, order=other)
     if [t.key for t in changed.ordered_terms] != [t.key for t in contract.ordered_terms]:
-        yield f"terms in the order {other}", changed
+        yield f"terms in {other} order", changed
     terms = contract.ordered_terms
     for k in range(len(terms) - 1):
         moved = [*terms[:k], terms[k + 1], terms[k], *terms[k + 2 :]]
-        change = f"terms {terms[k].key} and {terms[k + 1].key} exchanged"
+        change = f"terms {terms[k].key} and {terms[k + 1].key} swapped"
         yield change, _with(contract, terms=tuple(moved), order="listed")
 
 
@@ -277,7 +277,7 @@ def _relative(contract: Contract, joints: JointNames) -> Change:
         return replace(term, name=swap[term.name], label=term.key) if term.name in swap else None
 
     if changed := _terms(contract, other):
-        yield "joint positions absolute instead of relative, or the other way round", changed
+        yield "joint positions absolute instead of relative, or vice versa", changed
 
 
 @mistake("rate")
@@ -302,7 +302,7 @@ def _command(contract: Contract, joints: JointNames) -> Change:
 
     for order in permutations(range(3)):
         if order != (0, 1, 2) and (changed := _terms(contract, ordered(order))):
-            yield f"numbers of the command in the order {order}", changed
+            yield f"command components in the order {order}", changed
 
 
 @mistake("scale of a term")

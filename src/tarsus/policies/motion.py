@@ -1,4 +1,4 @@
-"""A reference motion that a policy follows: joints and base over time, from an .npz file."""
+"""Reference motions for motion-tracking policies: joints and base over time, from an .npz file."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ WIDTHS = {"joint_pos": None, "joint_vel": None, "base_pos": 3, "base_quat": 4}
 
 @dataclass(frozen=True, eq=False)
 class ReferenceMotion:
-    """Samples at a rate.
+    """Motion of joints and base, sampled at a constant rate.
 
     Parameters
     ----------
     rate : float
-        Samples per second, Hz.
+        Sampling rate, Hz.
     samples : dict
-        joint_pos and joint_vel (n, joints), base_pos (n, 3), base_quat (n, 4), w first.
+        Arrays joint_pos and joint_vel (n, joints), base_pos (n, 3) and base_quat (n, 4), w first.
     """
 
     rate: float
@@ -32,7 +32,7 @@ class ReferenceMotion:
 
     @staticmethod
     def load(path: str | Path) -> ReferenceMotion:
-        """Read an .npz file with `fps` and the samples; InvalidFile, naming the array, if wrong."""
+        """Read an .npz file with `fps` and the samples; raise InvalidFile for an invalid array."""
         arrays = read_npz(Path(path))
         rate = float(np.ravel(arrays.get("fps", 0.0))[0])
         if not (np.isfinite(rate) and 0 < rate < 1e5):
@@ -43,18 +43,23 @@ class ReferenceMotion:
                 continue
             array = np.asarray(arrays[name], float)
             if array.ndim != 2 or (width and array.shape[1] != width) or not len(array):
-                raise InvalidFile(f"{path}: {name} must have two dimensions.", name)
+                columns = "" if width is None else f" and {width} columns"
+                raise InvalidFile(
+                    f"{path}: {name} must have two dimensions, at least one row{columns}.", name
+                )
             if not np.isfinite(array).all():
                 raise InvalidFile(f"{path}: {name} must be finite.", name)
             samples[name] = array
         if not samples or len({len(array) for array in samples.values()}) > 1:
-            raise InvalidFile(f"{path}: samples must be there and equally many.", path)
+            raise InvalidFile(
+                f"{path}: give arrays with equal numbers of rows, such as joint_pos.", path
+            )
         return ReferenceMotion(rate, samples)
 
     def sample(self, time: float) -> dict[str, Array]:
-        """Return the sample (1, n) of each array that is nearest to a time in s.
+        """Select the sample (1, n) of each array that is closest to a time in s.
 
-        After the end of the motion, this is the last sample.
+        After the end of the motion, it is the last sample.
         """
         k = round(time * self.rate)
         return {name: a[min(k, len(a) - 1)][None] for name, a in self.samples.items()}

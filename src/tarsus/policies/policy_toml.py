@@ -1,4 +1,4 @@
-"""`policy.toml`: a contract as a file that people read and write.
+"""Read and write `policy.toml`, a contract as a file that people can edit.
 
 Keys are the fields of `Contract`; paths are relative to the file. Terms are names, or tables with
 name, scale, clip, history and the options of the term.
@@ -24,7 +24,7 @@ PATH_FIELDS = ("network", "motion")
 TEXT_FIELDS = {"kind", "order", "layout", "newest", "first", "input", "output", "robot"}
 TEXT_FIELDS |= set(PATH_FIELDS)
 ROBOT_FILES = (".xml", ".urdf", ".sdf")
-INTERNAL_FIELDS = {"origins", "doubts"}  # not set by files
+INTERNAL_FIELDS = {"origins", "doubts"}  # files cannot set them
 TERM_KEYS = ("name", "scale", "clip", "history", "label")
 
 
@@ -32,12 +32,14 @@ def network_of(path: Path) -> Path:
     """Read the path of the network in a policy.toml; raise InvalidFile without one."""
     name = read_toml(path).get("network")
     if name is None:
-        raise InvalidFile(f"{path} names no network: add network = 'policy.onnx'.", "network")
+        raise InvalidFile(
+            f"{path} does not name a network: add network = 'policy.onnx'.", "network"
+        )
     return path.parent / _value("network", name)
 
 
 def overlay(contract: Contract, data: Mapping[str, Any], source: str, folder: Path) -> Contract:
-    """Replace values of a contract by those of a table; paths are relative to `folder`."""
+    """Replace values of a contract with those of a table; paths are relative to `folder`."""
     known = [f.name for f in fields(Contract) if f.name not in INTERNAL_FIELDS]
     values: dict[str, Any] = {}
     for name, value in data.items():
@@ -58,7 +60,7 @@ def _value(name: str, value: Any) -> Any:
     if name in SCALARS:
         number = as_numbers(name, value)
         if not isinstance(number, float):
-            raise InvalidFile(f"{name} must be one number.", name)
+            raise InvalidFile(f"{name} must be a single number, not a list.", name)
         return number
     if name == "offset":
         return value if isinstance(value, str) else as_numbers(name, value)
@@ -73,12 +75,14 @@ def _value(name: str, value: Any) -> Any:
     if name == "joints":
         items = as_list(name, value)
         if not all(isinstance(item, str | int) and not isinstance(item, bool) for item in items):
-            raise InvalidFile("joints must be names, or numbers of actuators.", name)
+            raise InvalidFile("joints must be names of joints or indices of actuators.", name)
         return tuple(items)
     if name == "states":
         pairs = as_list(name, value)
         if not all(isinstance(p, list) and list(map(type, p)) == [str, str] for p in pairs):
-            raise InvalidFile("states must be pairs of names, an input and an output each.", name)
+            raise InvalidFile(
+                "states must be pairs of names, each an input and an output of the network.", name
+            )
         return tuple((a, b) for a, b in pairs)
     table = as_table(name, value)
     ends = {str(key): parse_range(f"{name}.{key}", item) for key, item in table.items()}
@@ -88,7 +92,7 @@ def _value(name: str, value: Any) -> Any:
 def _term(item: Any) -> Term:
     table = {"name": item} if isinstance(item, str) else item
     if not isinstance(table, Mapping) or not isinstance(table.get("name"), str):
-        raise InvalidFile("a term must be a name, or a table with a name.", "terms")
+        raise InvalidFile("a term must be a name, or a table with the key name.", "terms")
     name = table["name"]
     if name not in TERMS:
         raise unknown_name("observation term", name, TERMS)
@@ -110,7 +114,7 @@ def _term(item: Any) -> Term:
 
 
 def to_toml(contract: Contract, folder: Path) -> str:
-    """Format a contract as a file in `folder`; missing values are comments to fill in."""
+    """Format a contract as TOML for a file in `folder`, with comments for missing values."""
     lines = []
     for f in fields(Contract):
         value = getattr(contract, f.name)
@@ -152,7 +156,7 @@ def _table(term: Term) -> dict[str, Any]:
 
 
 def _collapse(values: Any) -> Any:
-    """One number where all are the same."""
+    """Return a single number if all values are equal, else the values."""
     if isinstance(values, Sequence) and len(set(values)) == 1:
         return values[0]
     return values

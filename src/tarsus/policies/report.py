@@ -1,4 +1,4 @@
-"""The result of a check as one self-contained HTML page."""
+"""Write the result of a policy check as one self-contained HTML page."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BLUE, GRAY, RED = "#0b5394", "#c9d0d9", "#a61b1b"
 
 
 def page(check: PolicyCheck) -> str:
-    """Return the page.
+    """Render the page as HTML.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def page(check: PolicyCheck) -> str:
 
 
 def setup(check: PolicyCheck) -> str:
-    """Return in one sentence what was run."""
+    """Describe the trials in one sentence."""
     forward, left, turning = np.asarray(check.plan.command, float)
     return (
         f"{check.plan.count} trials of {check.plan.seconds:g} s in each engine, commanded"
@@ -59,7 +59,7 @@ def setup(check: PolicyCheck) -> str:
 
 
 def verdicts(check: PolicyCheck) -> list[str]:
-    """Return the conclusions, one sentence each, the most important first."""
+    """List the conclusions, one sentence each, the most important first."""
     ran = [row for row in check.rows if row.survival is not None]
     sentences = []
     if ran:
@@ -80,22 +80,22 @@ def verdicts(check: PolicyCheck) -> list[str]:
 
 
 def explanation(separation: Separation) -> str:
-    """Return in one sentence what separates two engines."""
+    """Explain in one sentence why the policy falls in one engine and stands in another."""
     pair = f"{separation.standing} and {separation.falling}"
     if not separation.explaining:
         return f"No single setting explains the difference between {pair}."
     best = separation.explaining[0]
     share = 100 * best.survival.share
     return (
-        f"What separates {pair}: with {best.change} under {separation.falling}, {share:.0f} % of"
-        " the trials stand."
+        f"The difference between {pair} is due to one setting: with {best.change} under"
+        f" {separation.falling}, {share:.0f} % of the trials stand."
     )
 
 
 def _survival(check: PolicyCheck) -> list[str]:
     caption = (
-        "Left: share of the trials without a fall, with 95 % intervals. Right: share still"
-        " standing over time."
+        "Left: share of trials without a fall, with 95 % confidence intervals. Right: share of"
+        " trials still standing over time."
     )
     return [
         "<h2>Survival</h2>",
@@ -140,22 +140,23 @@ def _survival_figure(check: PolicyCheck) -> Figure:
 def _events(check: PolicyCheck) -> list[str]:
     return [
         "<h2>How falls begin</h2>",
-        "<p>The first measure that leaves the range it has in trials that stood, under the engine"
-        " with the highest survival.</p>",
+        "<p>Each fall counts for the measure that first left its normal range: the range in trials"
+        " without a fall in the engine with the highest survival.</p>",
         _html(events_table(check.events)),
     ]
 
 
 def _margins(check: PolicyCheck) -> list[str]:
     caption = (
-        "From the contract's value (left) to the farthest value tried (right). Blue: most trials"
-        " succeed; red: the interval in which half of them come to fail."
+        "From the contract's value (left) to the largest change tried (right). Blue: most trials"
+        " succeed; red: interval that contains the failure threshold."
     )
     return [
         "<h2>Margins</h2>",
-        f"<p>One factor is changed at a time, with {check.plan.reduced.count} trials at each value,"
-        " until half of them fail: they fall, or miss the commanded velocity by more than half."
-        f" Contact law: {escape(check.law)}, unless the table names another.</p>",
+        f"<p>One factor is changed at a time, with {check.plan.reduced.count} trials per value, to"
+        " find the threshold at which half of them fail. A trial fails if the robot falls or misses"
+        " the commanded velocity by more than half."
+        f" Contact law: {escape(check.law)}, unless the table names another one.</p>",
         lines(_margin_figure(check), "Margins of each factor", caption, "margins"),
         _html(margin_table(check.margins)),
     ]
@@ -190,17 +191,17 @@ def _margin_figure(check: PolicyCheck) -> Figure:
 
 def _separation(separation: Separation) -> list[str]:
     return [
-        "<h2>What separates two engines</h2>",
+        "<h2>Why engines differ</h2>",
         f"<p>The policy stands in {escape(separation.standing)} ({separation.reference.cells[0]})"
         f" and falls in {escape(separation.falling)} ({separation.unchanged.cells[0]}). Each row"
-        " changes one setting of the second.</p>",
+        " changes one setting of the latter.</p>",
         f"<p><strong>{escape(explanation(separation))}</strong></p>",
         _html(separation_table(separation)),
     ]
 
 
 def _html(rows: tuple[list[str], list[list[str]]]) -> str:
-    """Return a table whose columns of numbers stand to the right."""
+    """Render a table as HTML, with columns of numbers right-aligned."""
     heads, cells = rows
     numbers = [k for k in range(len(heads)) if _numeric([row[k] for row in cells])]
     return table(heads, cells, numbers)

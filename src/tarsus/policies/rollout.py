@@ -1,4 +1,4 @@
-"""A policy in closed loop: observation, action, some steps of physics, and again."""
+"""Rollouts of a policy in closed loop: observation, action, then several physics steps."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from tarsus.policies.control_loop import ControlLoop, Observation
 from tarsus.policies.worlds import Delayed, PolicyWorlds
 
 Array = NDArray[np.float64]
-MIN_HEIGHT = 0.5  # of the base at the start: a lower one has fallen
-MIN_TILT_COSINE = 0.5  # of the base's tilt from its start: a robot tilted further has fallen
-MIN_SPEED = 0.3  # m/s: errors of slower commands are relative to this
-MAX_VELOCITY_ERROR = 0.5  # of the commanded speed, for a trial to succeed
+MIN_HEIGHT = 0.5  # share of the initial base height; a robot below has fallen
+MIN_TILT_COSINE = 0.5  # cosine of the tilt from the initial attitude; below, the robot has fallen
+MIN_SPEED = 0.3  # m/s: errors of slower commands are relative to this speed
+MAX_VELOCITY_ERROR = 0.5  # largest error of a successful trial, relative to the command
 
 
 @dataclass(frozen=True, eq=False)
 class Rollout:
-    """Motion of W trials over T control periods, each until its fall; later rows mean nothing.
+    """Motion of W trials over T control periods; values after a trial's fall are meaningless.
 
     Parameters
     ----------
@@ -33,14 +33,14 @@ class Rollout:
     position : ndarray
         Position of the base at the end of each period, shape (T, W, 3), in m.
     velocity : ndarray
-        Velocity of the base along its heading, shape (T, W, 3): forward and left in m/s, turning
-        in rad/s.
+        Velocity of the base in heading axes, shape (T, W, 3): forward and left in m/s, turning in
+        rad/s.
     command : ndarray
         Commanded velocity, shape (W, 3).
     fell : ndarray
         Time at which each trial fell, shape (W,), in s; infinite if it did not.
     unconverged : float
-        Share of control periods that ended in a step whose contact problem was not solved.
+        Share of control periods whose last step did not converge.
     q, u : ndarray
         Coordinates (T, W, nq) and velocities (T, W, nu) at the end of each period; empty unless
         recorded.
@@ -60,22 +60,22 @@ class Rollout:
 
     @property
     def survived(self) -> NDArray[np.bool_]:
-        """Which trials (W,) did not fall."""
+        """Whether each trial did not fall, shape (W,)."""
         return ~np.isfinite(self.fell)
 
     def velocity_error(self, after: float = 1.0) -> Array:
-        """Return the error of each trial's mean velocity, relative to its command.
+        """Compute the error of each trial's mean velocity, relative to its command.
 
         Parameters
         ----------
         after : float
-            Start of the mean, s.
+            Start of the averaging interval, s.
 
         Returns
         -------
         ndarray
-            Shape (W,): 0 for a trial that does as commanded, 1 for one that stands still instead.
-            Commands below `MIN_SPEED` count as that fast.
+            Errors, shape (W,): 0 if the robot moves as commanded, 1 if it stands still instead.
+            Commands slower than `MIN_SPEED` count as `MIN_SPEED`.
         """
         later = self.velocity[round(after / self.period) :]
         mean = later.mean(axis=0) if len(later) else np.zeros(self.command.shape)
@@ -84,13 +84,13 @@ class Rollout:
 
     @property
     def succeeded(self) -> NDArray[np.bool_]:
-        """Which trials (W,) neither fell nor missed their command by more than half."""
+        """Whether each trial neither fell nor missed its command by more than half, shape (W,)."""
         return self.survived & (self.velocity_error() <= MAX_VELOCITY_ERROR)
 
     def tracking_error(self, after: float = 1.0) -> Array:
-        """Return the root mean square error of the velocity, shape (W, 3).
+        """Compute the root mean square error of the velocity, shape (W, 3).
 
-        It is taken from `after` seconds on, up to the fall.
+        It covers the time from `after` seconds until the fall.
         """
         times = self.period * np.arange(1, 1 + len(self.position))
         use: Any = np.logical_and(times[:, None] > after, times[:, None] < self.fell)
@@ -110,40 +110,40 @@ def rollout(
     pushes: Mapping[float, Array] | None = None,
     record: bool = False,
 ) -> Rollout:
-    """Run a policy in many worlds until the time is over or all have fallen.
+    """Run a policy in many worlds until the time is up or all robots have fallen.
 
     Parameters
     ----------
     policy : BoundPolicy
-        Policy on its robot.
+        Policy bound to its robot.
     worlds : PolicyWorlds
-        Robots at the start of the trials.
+        Worlds with the robots in their initial state.
     command : ndarray
         Commanded velocity, shape (worlds, 3): forward and left in m/s, turning in rad/s.
     seconds : float
         Duration, s.
     noise : float
-        Standard deviation of the noise on observations, in the network's units.
+        Standard deviation of the observation noise, in units of the network's input.
     seed : int
         Seed of the noise.
     pushes : mapping or None
-        Changes of the base's horizontal velocity, shape (worlds, 2), in m/s, by time in s.
+        Velocity changes of the base along x and y, shape (worlds, 2), in m/s, by time in s.
     record : bool
-        Keep coordinates, velocities and signals of every control period.
+        Whether to record coordinates, velocities and signals of every control period.
 
     Raises
     ------
     IncompatibleOptions
         If a control period is not a whole number of steps.
     InvalidFile
-        If the network returns a number that is not finite.
+        If the network returns a value that is not finite.
     """
     contract = policy.contract
     assert contract.rate is not None
     steps = round(1 / (contract.rate * worlds.dt))
     if steps < 1 or abs(steps * contract.rate * worlds.dt - 1) > 1e-6:
         raise IncompatibleOptions(
-            f"a control period of 1 / {contract.rate:g} s is not a whole number of steps of"
+            f"a control period of 1 / {contract.rate:g} s is not a multiple of dt ="
             f" {worlds.dt:g} s: choose another dt.",
             "dt",
         )
@@ -154,7 +154,7 @@ def rollout(
     def noisy(observation: Observation) -> Observation:
         return observation + rng.normal(0, noise, observation.shape).astype(np.float32)
 
-    # settle at the default positions
+    # settle at the default joint positions
     for _ in range(round(contract.settle / period)):
         worlds.advance(loop.default_signals, steps)
     upright = rotations(worlds.q[:, 3:7])
@@ -212,5 +212,5 @@ def rollout(
 
 
 def _ground_height(worlds: PolicyWorlds, q: Array) -> Array:
-    """Compute the height of the ground below each base (worlds,), m."""
+    """Compute the ground height below each base, shape (worlds,), in m."""
     return worlds.heights(q[:, None, :2])[:, 0]

@@ -1,4 +1,4 @@
-"""Find the setting that separates an engine in which a policy falls from one where it stands."""
+"""Find the setting that explains why a policy falls in one engine and stands in another."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ STEP_RATIOS = (1 / 2, 1 / 4)
 
 @dataclass(frozen=True)
 class VariantResult:
-    """Survival with one setting changed."""
+    """Survival in an engine with one setting changed."""
 
     change: str
     survival: Survival
@@ -33,16 +33,16 @@ class VariantResult:
 
 @dataclass(frozen=True)
 class Separation:
-    """Single changes of the engine in which a policy falls most.
+    """Effect of single settings in the engine with the lowest survival.
 
     Parameters
     ----------
     standing, falling : str
         Engines with the highest and the lowest survival.
     reference, unchanged : Survival
-        Survival in both.
+        Survival in `standing`, and in `falling` without a change.
     variants : tuple of VariantResult
-        Survival in the second with one setting changed, the highest first.
+        Survival in `falling` with one setting changed, the highest first.
     """
 
     standing: str
@@ -53,7 +53,7 @@ class Separation:
 
     @property
     def explaining(self) -> tuple[VariantResult, ...]:
-        """Changes that close at least half of the difference, beyond the 95 % interval."""
+        """Changes that close at least half of the gap in survival, beyond the 95 % interval."""
         half = 0.5 * (self.reference.share + self.unchanged.share)
         return tuple(
             v
@@ -61,13 +61,13 @@ class Separation:
             if v.survival.share >= half and v.survival.interval[0] > self.unchanged.share
         )
 
-    def plain(self) -> dict[str, Any]:
-        """Return the separation for JSON."""
+    def to_dict(self) -> dict[str, Any]:
+        """Convert the separation to JSON values."""
         return asdict(self) | {"explaining": [v.change for v in self.explaining]}
 
 
 def best_and_worst(rows: Sequence[EngineResult]) -> tuple[EngineResult, EngineResult] | None:
-    """Return the engines with the highest and lowest survival, if their intervals are disjoint."""
+    """Find the engines with the highest and lowest survival, if their intervals are disjoint."""
     ran = [row for row in rows if row.survival is not None]
     if not ran:
         return None
@@ -79,14 +79,14 @@ def best_and_worst(rows: Sequence[EngineResult]) -> tuple[EngineResult, EngineRe
 def combine_results(
     pair: tuple[EngineResult, EngineResult], results: Sequence[VariantResult | None]
 ) -> Separation:
-    """Combine the survival in two engines with that in variants of the second.
+    """Combine the survival in two engines and in the variants of the second.
 
     Parameters
     ----------
     pair : tuple of EngineResult
-        See `best_and_worst`.
+        Result of `best_and_worst`.
     results : sequence of VariantResult or None
-        See `run_variant`.
+        Results of `run_variant`.
     """
     best, worst = pair
     assert best.survival is not None and worst.survival is not None
@@ -112,14 +112,14 @@ def run_variant(
 
 
 def variants(engine: PolicyEngine, plan: TrialPlan) -> list[tuple[str, PolicyEngine, TrialPlan]]:
-    """Return the change in words, the engine and the plan of every change of one setting."""
+    """List all changes of one setting: description, engine and plan."""
     plans = [replace(plan, dt=ratio * plan.dt) for ratio in STEP_RATIOS]
     steps = [(f"dt {shorter.dt:g} s", engine, shorter) for shorter in plans]
     return [(text, changed, plan) for text, changed in _settings(engine)] + steps
 
 
 def _settings(engine: PolicyEngine) -> list[tuple[str, PolicyEngine]]:
-    """Return engines with one parameter of the law, or one setting of MuJoCo, changed."""
+    """List engines with one parameter of the law, or one setting of MuJoCo, changed."""
     return _parameters(engine) if engine.law else _mujoco_settings(engine)
 
 

@@ -1,4 +1,4 @@
-"""Survival and command tracking of a policy: the same trials in every engine."""
+"""Survival and velocity tracking of a policy, in the same trials in every engine."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tarsus.policies.worlds import PolicyEngine
 
 @dataclass(frozen=True)
 class Survival:
-    """Number of trials without a fall, with a 95 % interval of their share (Wilson 1927)."""
+    """Number of trials without a fall, with Wilson's 95 % interval of their share."""
 
     stood: int
     trials: int
@@ -36,14 +36,14 @@ class Survival:
         """Wilson's 95 % interval of the share."""
         return wilson(self.stood, self.trials)
 
-    def plain(self) -> dict[str, Any]:
-        """Return counts, share and interval for JSON."""
+    def to_dict(self) -> dict[str, Any]:
+        """Convert counts, share and interval to JSON values."""
         low, high = self.interval
         return asdict(self) | {"share": self.share, "low": low, "high": high}
 
     @property
     def cells(self) -> tuple[str, str]:
-        """Count and interval in percent as cells of a table: "17 of 20", "64 to 95"."""
+        """Table cells of count and interval in percent, such as "17 of 20" and "64 to 95"."""
         low, high = self.interval
         return f"{self.stood} of {self.trials}", f"{100 * low:.0f} to {100 * high:.0f}"
 
@@ -59,16 +59,16 @@ class EngineResult:
     dt : float
         Step size, s.
     survival : Survival or None
-        None if the engine refused the robot; `failure` then says why.
+        None if the trials could not be run, for the reason in `failure`.
     tracking_error : tuple of float
-        Median over the trials of the root mean square error of the velocity: forward and left in
-        m/s, turning in rad/s.
+        Root mean square error of the velocity, median over the trials: forward and left in m/s,
+        turning in rad/s.
     first_fall : float
         Time of the first fall in s, infinite without one.
     unconverged : float
-        Share of control periods that ended in a step whose contact problem was not solved.
+        Share of control periods whose last step did not converge.
     failure : str
-        Why the trials could not be run.
+        Reason why the trials could not be run; empty if they were.
     """
 
     engine: str
@@ -94,14 +94,14 @@ class EngineResult:
         first = float(done.fell.min())
         return cls(engine, dt, Survival.of(done), tracking, first, done.unconverged)
 
-    def plain(self) -> dict[str, Any]:
-        """Return the row for JSON."""
-        counts = None if self.survival is None else self.survival.plain()
+    def to_dict(self) -> dict[str, Any]:
+        """Convert the result to JSON values."""
+        counts = None if self.survival is None else self.survival.to_dict()
         return asdict(self) | {"survival": counts}
 
 
 def engines_by_name(names: Sequence[str]) -> dict[str, PolicyEngine]:
-    """Return engines by name: contact laws, and MuJoCo at its default and tuned settings."""
+    """Create engines from names; "mujoco" gives two, with default and with tuned settings."""
     chosen: dict[str, PolicyEngine] = {}
     for name in names:
         if name == ENGINE:

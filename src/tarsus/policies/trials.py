@@ -1,4 +1,4 @@
-"""Trials of a policy: drawn once from a seed, run in any engine under any single change."""
+"""Trials of a policy: drawn once from a seed, run in any engine and with any single change."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from tarsus.policies.rollout import Rollout, rollout
 from tarsus.policies.worlds import Conditions, PolicyEngine
 
 Array = NDArray[np.float64]
-JOINT_DEVIATION = 0.05  # rad: standard deviation of the joints at the start
-SPEED_DEVIATION = 0.2  # m/s: standard deviation of the base's horizontal velocity at the start
-REDUCTION = 5  # full trials per trial of a margin or of a changed engine
+JOINT_DEVIATION = 0.05  # rad: standard deviation of initial joint positions
+SPEED_DEVIATION = 0.2  # m/s: standard deviation of the base's initial horizontal velocity
+REDUCTION = 5  # factor by which margins and engine variants run fewer trials
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +33,7 @@ class TrialPlan:
     count : int
         Number of trials.
     seed : int
-        Seed of everything that is drawn.
+        Seed of all random numbers.
     """
 
     command: Array
@@ -43,29 +43,29 @@ class TrialPlan:
     seed: int = 0
 
     def shortened(self, count: int) -> TrialPlan:
-        """Return the same plan with fewer trials."""
+        """Create the same plan with at most `count` trials."""
         return replace(self, count=min(count, self.count))
 
     @property
     def reduced(self) -> TrialPlan:
-        """The same plan with the trials of a margin or of a changed engine."""
+        """The same plan with fewer trials, for margins and engine variants."""
         return self.shortened(max(self.count // REDUCTION, 1))
 
 
 @dataclass(frozen=True, eq=False)
 class PolicyTrials:
-    """The trials of a plan, and how they differ from the contract.
+    """Trials of a plan, with their deviations from the contract.
 
     Parameters
     ----------
     conditions : Conditions
-        Start, ground and robot of each trial.
+        Initial state, ground and robot of each trial.
     pushes : mapping
-        Changes of the base's horizontal velocity, shape (trials, 2), in m/s, by time in s.
+        Velocity changes of the base along x and y, shape (trials, 2), in m/s, by time in s.
     noise : float
-        Standard deviation of the noise on observations, in the network's units.
+        Standard deviation of the observation noise, in units of the network's input.
     ground_stiffness : float or None
-        Value of every stiffness of the contact law; by default the engine's.
+        Value of every stiffness of the contact law; None keeps the engine's values.
     """
 
     conditions: Conditions
@@ -75,9 +75,9 @@ class PolicyTrials:
 
 
 def draw(policy: BoundPolicy, plan: TrialPlan) -> PolicyTrials:
-    """Draw joint positions and a push at the start of each trial.
+    """Draw the initial joint positions and an initial push of each trial.
 
-    The first trials of a plan are those of a shortened plan, so that both compare.
+    A shortened plan has the first trials of the full plan, so that results are comparable.
     """
     generator = np.random.default_rng(plan.seed)
     offsets = generator.normal(0, 1, (plan.count, policy.count + 2))
@@ -94,20 +94,20 @@ def run(
     *,
     record: bool = False,
 ) -> Rollout:
-    """Run trials in one engine, in single precision where the engine has it.
+    """Run trials in one engine, in single precision if the engine supports it.
 
     Parameters
     ----------
     policy : BoundPolicy
-        Policy on its robot.
+        Policy bound to its robot.
     engine : PolicyEngine
         Contact law or MuJoCo settings.
     trials : PolicyTrials
-        Trials of `plan`.
+        Trials drawn for `plan`.
     plan : TrialPlan
         Command, step size and duration.
     record : bool
-        Keep coordinates, velocities and signals of every control period.
+        Whether to record coordinates, velocities and signals of every control period.
     """
     if trials.ground_stiffness is not None:
         engine = engine.with_stiffness(trials.ground_stiffness)

@@ -1,4 +1,4 @@
-"""Robots that a policy drives, in Tarsus and in MuJoCo: the same start, servos and targets.
+"""Worlds in Tarsus or MuJoCo in which a policy drives a robot, with equal servos and initial state.
 
 A control period consists of several steps.
 """
@@ -36,18 +36,18 @@ from tarsus.terrain.plane import Plane
 
 Array = NDArray[np.float64]
 FRICTION = 0.8  # coefficient of the ground
-MAX_DROP = 0.1  # m: a robot starts no higher above the ground
-PARKING_HEIGHT = 1e4  # m: from which a fallen robot does not reach the ground in 40 s
+MAX_DROP = 0.1  # m: largest initial height of the feet above the ground
+PARKING_HEIGHT = 1e4  # m: a robot dropped from here does not reach the ground within 40 s
 
 
 @dataclass(frozen=True, eq=False)
 class Conditions:
-    """Start, ground and robot of each trial; every array has one row per trial.
+    """Initial state, ground and robot of each trial; every array has one row per trial.
 
     Parameters
     ----------
     q : ndarray
-        Coordinates at the start, shape (trials, nq).
+        Initial coordinates, shape (trials, nq).
     friction : ndarray
         Friction coefficient, shape (trials,).
     mass : ndarray
@@ -55,10 +55,10 @@ class Conditions:
     gains : ndarray
         Factor on the servos' stiffness and damping, shape (trials,).
     delay : ndarray
-        Delay from observation to action beyond the contract's, shape (trials,), in s.
+        Delay from observation to action in addition to the contract's, shape (trials,), in s.
     joint_friction : ndarray
-        Dry friction added to every joint that the policy moves, shape (trials,), as a share of the
-        joint's torque limit.
+        Dry friction added to every joint of the policy, shape (trials,), as a share of the joint's
+        torque limit.
     """
 
     q: Array
@@ -70,7 +70,7 @@ class Conditions:
 
     @staticmethod
     def alike(policy: BoundPolicy, trials: int) -> Conditions:
-        """Return trials that all follow the contract."""
+        """Create trials that all have the conditions of the contract."""
         q, one = np.tile(policy.start(), (trials, 1)), np.ones(trials)
         return Conditions(q, FRICTION * one, 0 * one, one, 0 * one, 0 * one)
 
@@ -79,16 +79,16 @@ class Conditions:
 
 
 class PolicyWorlds:
-    """Robots side by side in one engine, whose servos follow the signals of a policy.
+    """Batch of worlds in one engine, in which servos follow the signals of a policy.
 
     Parameters
     ----------
     session : SimulationSession or MujocoSession
-        The robots at their start.
+        Session with the robots in their initial state.
     drive : callable
-        Called with the signals that the servos follow from then on, shape (worlds, motors).
+        Sets the signals that the servos follow, shape (worlds, motors).
     delay : ndarray
-        Delay from observation to action beyond the contract's, shape (worlds,), in s.
+        Delay from observation to action in addition to the contract's, shape (worlds,), in s.
     terrain : Terrain
         Ground.
     feet : sequence
@@ -110,17 +110,17 @@ class PolicyWorlds:
 
     @property
     def q(self) -> Array:
-        """Coordinates (worlds, nq)."""
+        """Coordinates, shape (worlds, nq)."""
         return self.session.state()[0]
 
     @property
     def u(self) -> Array:
-        """Velocities (worlds, nu)."""
+        """Velocities, shape (worlds, nu)."""
         return self.session.state()[1]
 
     @property
     def touching(self) -> Array:
-        """Whether each foot touches the ground (worlds, feet), 0 or 1."""
+        """Whether each foot touches the ground, 0 or 1, shape (worlds, feet)."""
         contacts = self.session.touching
         if not self._feet:
             return np.zeros((len(contacts), 0))
@@ -128,26 +128,26 @@ class PolicyWorlds:
 
     @property
     def unconverged(self) -> NDArray[np.bool_]:
-        """Worlds (worlds,) whose last contact problem was not solved."""
+        """Whether the last step of each world did not converge, shape (worlds,)."""
         return ~self.session.converged
 
     def advance(self, signals: Array, steps: int) -> None:
-        """Make steps with the same signals, targets or torques (worlds, motors)."""
+        """Advance several steps with constant signals: targets or torques (worlds, motors)."""
         self._drive(signals)
         self.session.advance(steps)
 
     def kick(self, change: Array) -> None:
-        """Add horizontal velocities (worlds, 2), in m/s, to those of the bases."""
+        """Add a horizontal velocity change, shape (worlds, 2), in m/s, to the bases."""
         u = self.u
         u[:, :2] += change
         self.session.put(u=u)
 
     def park(self, fallen: NDArray[np.bool_]) -> None:
-        """Lift robots (worlds,) off the ground, where they cost little time and hit nothing."""
+        """Lift the robots selected by `fallen` off the ground, where they take little time."""
         self.session.put(self._parked, np.zeros_like(self.u), fallen)
 
     def heights(self, points: Array) -> Array:
-        """Return the ground's heights (worlds, n), m, below points (worlds, n, 2)."""
+        """Compute ground heights, shape (worlds, n), in m, below points (worlds, n, 2)."""
         return self._height(points)
 
 
@@ -170,12 +170,12 @@ class PolicyEngine:
     parameters: tuple[str, ...] = ()
 
     def with_parameter(self, name: str, value: str) -> PolicyEngine:
-        """Return the engine with one parameter of its law set."""
+        """Create an engine with one parameter of its law set."""
         others = [text for text in self.parameters if text.partition("=")[0].strip() != name]
         return replace(self, parameters=(*others, f"{name}={value}"))
 
     def with_stiffness(self, value: float) -> PolicyEngine:
-        """Return the engine with every stiffness of its law set."""
+        """Create an engine with every stiffness of its law set to one value."""
         engine = self
         law = registry.create("tarsus.contact.laws", "law", self.law, Law)
         for name in names_with_role(type(law), "stiffness"):
@@ -190,7 +190,7 @@ class PolicyEngine:
         terrain: Terrain | str = "plane",
         precision: str = "float64",
     ) -> PolicyWorlds:
-        """Return robots at the start of trials."""
+        """Create the worlds of some trials, in their initial state."""
         if self.law:
             return self._in_tarsus(policy, conditions, dt, terrain, precision)
         return self._in_mujoco(policy, conditions, dt, terrain)
@@ -203,7 +203,7 @@ class PolicyEngine:
         terrain: Terrain | str,
         precision: str,
     ) -> PolicyWorlds:
-        """Return robots under a contact law, all in one batch, their servos compiled."""
+        """Create worlds under a contact law, in one batch with compiled servos."""
         options: dict[str, Any] = {}
         if conditions.mass.any():
             base = policy.robot.bodies[0]
@@ -250,7 +250,7 @@ class PolicyEngine:
     def _in_mujoco(
         self, policy: BoundPolicy, conditions: Conditions, dt: float, terrain: Terrain | str
     ) -> PolicyWorlds:
-        """Return robots in MuJoCo, their servos computed before every step."""
+        """Create worlds in MuJoCo, with servos computed in NumPy before every step."""
         mj, robot = mujoco(), policy.robot_with_armature
         simulation = MujocoSimulation(robot, self.settings, terrain, None, dt)
         base = mj.mj_name2id(simulation.model, mj.mjtObj.mjOBJ_BODY, robot.bodies[0].name)
@@ -290,13 +290,13 @@ class PolicyEngine:
             mj.mj_name2id(simulation.model, mj.mjtObj.mjOBJ_BODY, robot.bodies[body].name)
             for body in soles(robot)
         ]
-        owners = simulation.model.geom_bodyid[1:]  # the session leaves the floor out
+        owners = simulation.model.geom_bodyid[1:]  # geom 0 is the floor
         feet = [np.flatnonzero(owners == body).tolist() for body in bodies]
         return PolicyWorlds(session, drive, conditions.delay, simulation.terrain, feet)
 
 
 class Delayed:
-    """Signals that reach the motors several steps after they are computed."""
+    """Delay line for signals, which reach the motors several steps after they are computed."""
 
     def __init__(self, worlds: PolicyWorlds, delay: float) -> None:
         self._worlds = worlds
@@ -305,7 +305,7 @@ class Delayed:
         self._now = 0
 
     def drive(self, signals: Array, steps: int) -> None:
-        """Make the steps of a control period in which these signals were computed."""
+        """Advance the control period in which these signals were computed."""
         if not self._steps.any():
             self._worlds.advance(signals, steps)
             return
@@ -320,7 +320,7 @@ class Delayed:
             self._pending.pop(0)
 
     def _arrived_signals(self) -> Array:
-        """Return the newest signals that have arrived, the first ones if none have."""
+        """Select the newest signals that have arrived, or the first signals if none have."""
         acting = np.array(self._pending[0][1])
         for since, signals in self._pending:
             arrived = since + self._steps <= self._now
@@ -329,17 +329,17 @@ class Delayed:
 
 
 def standing_heights(robot: Robot, terrain: Terrain, q: Array) -> Array:
-    """Return the base's height (trials,) at which each posture (trials, nq) stands, m."""
+    """Compute the base height, shape (trials,), in m, at which each posture stands."""
     scene = Scene(robot, Moreau(), terrain, robot.candidates)
     return place_on_ground(scene, q)[:, 2]
 
 
 def place_base(q: Array, stands: Array, policy: BoundPolicy) -> Array:
-    """Return coordinates (trials, nq) with the base at the height of the contract.
+    """Set the base height of coordinates (trials, nq) to the height that the contract gives.
 
-    Without one, the base keeps the height of the robot's file if the feet are then at most
-    `MAX_DROP` above the ground; otherwise the robot stands on it. Feet never start below the
-    ground, from which stiff ground would throw the robot.
+    If it gives none, the base keeps the height of the robot file, unless the feet would be more
+    than `MAX_DROP` above the ground; then the robot stands on the ground. Feet never start below
+    the ground, because stiff ground would throw the robot.
     """
     result = np.array(q, float)
     dropped = policy.contract.height is not None or result[:, 2] - stands <= MAX_DROP
@@ -348,7 +348,7 @@ def place_base(q: Array, stands: Array, policy: BoundPolicy) -> Array:
 
 
 def dry_friction(policy: BoundPolicy, conditions: Conditions) -> dict[str, Array]:
-    """Return the dry friction (trials,), N m, of each joint that the policy moves, by name."""
+    """Compute the dry friction, shape (trials,), in N m, of each joint of the policy, by name."""
     joints = [policy.servos[k].joint for k in policy.actuators]
     return {
         joint: policy.robot.bodies[policy.robot.joint_index(joint)].joint.dry_friction
@@ -360,9 +360,9 @@ def dry_friction(policy: BoundPolicy, conditions: Conditions) -> dict[str, Array
 def _modify_model(
     model: Any, base: int, friction: float, mass: float, joint_friction: Mapping[str, float]
 ) -> Any:
-    """Return a copy of a model with another friction, a heavier base and rougher joints.
+    """Copy a model and change its ground friction, the mass of its base and dry joint friction.
 
-    The dry friction of joints, in N m, is set for those that `joint_friction` names.
+    `joint_friction` gives the dry friction in N m of the joints to change, by name.
     """
     changed = copy.deepcopy(model)
     changed.geom_friction[:, 0] = friction
@@ -374,7 +374,7 @@ def _modify_model(
 
 
 def height_function(terrain: Terrain) -> Callable[[Array], Array]:
-    """Return a function from points (worlds, n, 2) to the ground's heights (worlds, n), m."""
+    """Create a function that maps points (worlds, n, 2) to ground heights (worlds, n), in m."""
     if isinstance(terrain, Plane):
         return lambda points: np.zeros(points.shape[:-1])
     sample = ground_sampler(terrain)

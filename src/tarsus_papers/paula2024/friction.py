@@ -63,8 +63,8 @@ class Friction(Exhibit):
         "The law of Tarsus applies Eqn. (38) along the slip instead of to x and y separately (its"
         " option axes=separate is the literal formula). It uses K = 1e4 with the depth in"
         " millimeters, and v_s = 0.35 m/s and v_d = 0.7 m/s, where Table I gives 0.1 and 0.2 mm/s."
-        " Here the walk is simulated with each interpretation. With the velocities of Table I, friction is so"
-        " steep that a step of 0.1 ms overshoots at rest, and the feet chatter."
+        " Here the walk is simulated with each interpretation. With the velocities of Table I,"
+        " friction is so steep that a step of 0.1 ms overshoots at rest, and the feet chatter."
     )
     caption: ClassVar[str] = (
         f"Position x of the trunk with each interpretation, command {CHECKED_SPEED:g} m/s. All"

@@ -1,4 +1,4 @@
-"""Base class of importers, and the parsing that they share.
+"""Base class of importers, and parsers that they share.
 
 To add an importer, create a file in this folder with one subclass of `Importer`, named after the
 software whose files it reads.
@@ -15,7 +15,7 @@ from tarsus.errors import InvalidFile, unknown_name
 from tarsus.policies.contract import Contract, Numbers, Term, as_numbers
 from tarsus.policies.terms import TERMS
 
-ALIASES = {  # names of Isaac Lab, mjlab, holosoma and legged_gym
+ALIASES = {  # names in Isaac Lab, mjlab, holosoma and legged_gym
     "velocity_commands": "command",
     "generated_commands": "command",
     "commands": "command",
@@ -38,11 +38,11 @@ ALIASES = {  # names of Isaac Lab, mjlab, holosoma and legged_gym
 
 
 class Importer(ABC):
-    """Reader of the files or metadata that one kind of training software writes."""
+    """Reader of the files or metadata of one training framework."""
 
     @abstractmethod
     def recognizes(self, data: Mapping[str, Any]) -> bool:
-        """Return whether a table of a file, or the metadata of a network, is of this kind."""
+        """Return whether the data of a file or a network come from this framework."""
 
     @abstractmethod
     def fill(self, contract: Contract, data: Mapping[str, Any], source: str) -> Contract:
@@ -65,7 +65,7 @@ class Importer(ABC):
 
 
 def find_term(label: str, **values: Any) -> Term:
-    """Find the term that a trainer calls by this name; raise UnknownName with near names."""
+    """Find the term with this name or alias; raise UnknownName, with suggestions, otherwise."""
     name = ALIASES.get(label, label)
     if name not in TERMS:
         raise unknown_name("observation term", label, [*TERMS, *ALIASES])
@@ -73,21 +73,21 @@ def find_term(label: str, **values: Any) -> Term:
 
 
 def as_list(name: str, value: Any) -> list[Any]:
-    """Return data that is a list; raise InvalidFile, with its name, for other data."""
+    """Check that a value is a list, and return it."""
     if not isinstance(value, list):
         raise InvalidFile(f"{name} must be a list.", name)
     return value
 
 
 def as_table(name: str, value: Any) -> Mapping[str, Any]:
-    """Return data that is a table; raise InvalidFile, with its name, for other data."""
+    """Check that a value is a table, and return it."""
     if not isinstance(value, Mapping):
         raise InvalidFile(f"{name} must be a table.", name)
     return value
 
 
 def parse_list(name: str, value: Any) -> list[Any]:
-    """Parse a list in JSON or separated by commas; raise InvalidFile, with its name, for others."""
+    """Parse a list that is JSON or separated by commas."""
     if isinstance(value, str):
         text = value.strip()
         if not text.startswith("["):
@@ -95,12 +95,14 @@ def parse_list(name: str, value: Any) -> list[Any]:
         try:
             value = json.loads(text)
         except (ValueError, RecursionError):
-            raise InvalidFile(f"{name} is neither JSON nor separated by commas.", name) from None
+            raise InvalidFile(
+                f"{name} must be a JSON list, or values separated by commas.", name
+            ) from None
     return as_list(name, value)
 
 
 def number_list(name: str, value: Any) -> Numbers:
-    """Parse one number, or several in JSON or separated by commas."""
+    """Parse a number, or a list of numbers that is JSON or separated by commas."""
     if isinstance(value, int | float):
         return as_numbers(name, value)
     try:
@@ -111,7 +113,7 @@ def number_list(name: str, value: Any) -> Numbers:
 
 
 def name_list(name: str, value: Any) -> tuple[str, ...]:
-    """Parse names in JSON or separated by commas."""
+    """Parse a list of names that is JSON or separated by commas."""
     values = parse_list(name, value)
     if not all(isinstance(item, str) for item in values):
         raise InvalidFile(f"{name} must be a list of names.", name)
@@ -123,8 +125,8 @@ def parse_range(name: str, value: Any) -> tuple[float, float] | None:
     if value is None:
         return None
     if not isinstance(value, Sequence) or len(value) != 2:
-        raise InvalidFile(f"{name} must be two numbers, the smallest and the largest.", name)
+        raise InvalidFile(f"{name} must be two numbers, the lower and the upper limit.", name)
     low, high = (as_numbers(name, item) for item in value)
     if not isinstance(low, float) or not isinstance(high, float):
-        raise InvalidFile(f"{name} must be two numbers, not lists.", name)
+        raise InvalidFile(f"{name} must be two numbers, not two lists.", name)
     return low, high

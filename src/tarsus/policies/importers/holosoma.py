@@ -1,7 +1,7 @@
 """Read the metadata that holosoma writes into an ONNX file.
 
-It has joint names, gains and command ranges. Rate, scales and terms are assumed to be those of
-holosoma's locomotion tasks.
+The metadata contain joint names, gains and command ranges. Rate, scales and terms are assumed to be
+those of holosoma's locomotion tasks.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ AXES = {"lin_vel_x": COMMANDS[0], "lin_vel_y": COMMANDS[1], "ang_vel_yaw": COMMA
 
 
 class Holosoma(Importer):
-    """Metadata of holosoma."""
+    """Importer of holosoma's metadata."""
 
     def recognizes(self, data: Mapping[str, Any]) -> bool:
         return "dof_names" in data and "kp" in data

@@ -1,8 +1,8 @@
 """Read `deploy.yaml`, which Unitree's Isaac Lab tasks write for deployment.
 
-Terms have the order of the file, each with its history, oldest sample first. `joint_ids_map` has
-the robot's actuator of each joint of the policy. Scale, offset and default positions are in the
-policy's order, stiffness and damping in the robot's.
+Terms have the order of the file, each with its history, oldest sample first. `joint_ids_map` gives
+the robot's actuator of each policy joint. Scale, offset and default positions are in the policy's
+joint order, stiffness and damping in the robot's.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ ACTIONS = {
 
 
 class IsaacLab(Importer):
-    """Deployment files of Isaac Lab."""
+    """Importer of Isaac Lab's deployment files."""
 
     def recognizes(self, data: Mapping[str, Any]) -> bool:
         return "joint_ids_map" in data and "observations" in data
@@ -60,18 +60,18 @@ def _action(actions: Mapping[str, Any]) -> dict[str, Any]:
         return {}
     if len(actions) > 1 or next(iter(actions)) not in ACTIONS:
         raise Unsupported(
-            f"actions of the kind {', '.join(map(str, actions))} are not supported; supported are"
-            f" {', '.join(ACTIONS)}, one at a time.",
+            f"actions {', '.join(map(str, actions))} are not supported: a policy must have one"
+            f" action term, of type {', '.join(ACTIONS)}.",
             "actions",
         )
     (kind, config) = next(iter(actions.items()))
-    own = as_table(f"actions.{kind}", config)
+    action = as_table(f"actions.{kind}", config)
     values: dict[str, Any] = {"kind": ACTIONS[kind]}
     for name in ("scale", "offset"):
-        if own.get(name) is not None:
-            values[name] = number_list(f"actions.{kind}.{name}", own[name])
-    if own.get("clip") is not None:
-        values["clip"] = _clip(f"actions.{kind}.clip", own["clip"])
+        if action.get(name) is not None:
+            values[name] = number_list(f"actions.{kind}.{name}", action[name])
+    if action.get("clip") is not None:
+        values["clip"] = _clip(f"actions.{kind}.clip", action["clip"])
     return values
 
 
@@ -94,8 +94,8 @@ def _term(name: str, config: Mapping[str, Any]) -> Any:
 def _ranges(commands: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
     values = {}
     for name, config in commands.items():
-        own = as_table(f"commands.{name}", config)
-        for axis, ends in as_table(f"commands.{name}.ranges", own.get("ranges") or {}).items():
+        command = as_table(f"commands.{name}", config)
+        for axis, ends in as_table(f"commands.{name}.ranges", command.get("ranges") or {}).items():
             ends = parse_range(f"commands.{name}.ranges.{axis}", ends)
             if ends is not None:
                 values[str(axis)] = ends
@@ -103,12 +103,13 @@ def _ranges(commands: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
 
 
 def _in_policy_order(name: str, values: Numbers, indices: tuple[int, ...]) -> Numbers:
-    """Reorder numbers from the robot's order of actuators to the policy's."""
+    """Reorder values from the robot's actuator order to the policy's joint order."""
     if not isinstance(values, tuple):
         return values
     if max(indices, default=0) >= len(values):
         raise InvalidFile(
-            f"{name} has {len(values)} numbers, but joint_ids_map names number {max(indices)}.",
+            f"{name} has {len(values)} values, but joint_ids_map contains the index"
+            f" {max(indices)}.",
             name,
         )
     return tuple(values[index] for index in indices)
@@ -117,14 +118,18 @@ def _in_policy_order(name: str, values: Numbers, indices: tuple[int, ...]) -> Nu
 def _clip(name: str, value: Any) -> tuple[float, float] | None:
     if isinstance(value, list) and value and isinstance(value[0], list):
         if any(item != value[0] for item in value):
-            raise Unsupported(f"{name} differs from joint to joint, which is not supported.", name)
+            raise Unsupported(
+                f"{name} differs between joints, which is not supported: give one range.", name
+            )
         value = value[0]
     return parse_range(name, value)
 
 
 def _index(value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise InvalidFile("joint_ids_map must contain whole numbers, 0 or more.", "joint_ids_map")
+        raise InvalidFile(
+            "joint_ids_map must contain indices of actuators, 0 or larger.", "joint_ids_map"
+        )
     return int(value)
 
 

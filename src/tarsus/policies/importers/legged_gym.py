@@ -1,7 +1,7 @@
 """Read the deployment YAML of legged_gym and unitree_rl_gym: gains, scales, default angles, sizes.
 
-The file does not list the terms. Their total size tells whether linear velocity and a gait phase
-(sine and cosine) are among them. Joints have the order of the robot's actuators.
+The file does not list the observation terms. Their total size determines whether they include
+linear velocity and a gait phase (sine and cosine). Joints have the order of the robot's actuators.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from tarsus.errors import InvalidFile, Unsupported
 from tarsus.policies.contract import ASSUMED, Contract, Term
 from tarsus.policies.importers.base import Importer, number_list
 
-PERIOD = 0.8  # s, of unitree_rl_gym's gaits
+PERIOD = 0.8  # s: gait period in unitree_rl_gym
 
 
 class LeggedGym(Importer):
-    """Deployment files of legged_gym."""
+    """Importer of legged_gym's deployment files."""
 
     def recognizes(self, data: Mapping[str, Any]) -> bool:
         return "kps" in data and "default_angles" in data and "num_obs" in data
@@ -62,7 +62,7 @@ def _terms(data: Mapping[str, Any], n: int, size: int) -> tuple[Term, ...]:
         terms += [Term(name, options={"period": PERIOD}) for name in ("sin_phase", "cos_phase")]
     if rest not in (0, 2, 3, 5):
         raise Unsupported(
-            f"num_obs is {size}, which does not match the usual terms for {n} joints: list the"
+            f"num_obs = {size} does not match the standard observation of {n} joints: list the"
             " terms in a policy.toml.",
             "num_obs",
         )

@@ -1,8 +1,8 @@
 """Read the metadata that mjlab and Isaac Lab's motion-tracking tasks write into an ONNX file.
 
-It has the names of joints and observations, stiffness, damping, default positions and action scale;
-observed positions are relative to the default ones. The rate is assumed to be 50 Hz, that of these
-tasks.
+The metadata contain names of joints and observations, stiffness, damping, default positions and
+action scale. Observed joint positions are relative to the default positions. The rate is assumed to
+be 50 Hz, as in these tasks.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tarsus.policies.importers.base import Importer, find_term, name_list, numbe
 
 USUAL_RATE = 50.0  # Hz
 RELATIVE = {"joint_pos": "joint_pos_rel", "joint_vel": "joint_vel", "command": "command"}
-TRACKING = {  # terms of tasks that follow a motion
+TRACKING = {  # terms of motion-tracking tasks
     "command": ("motion_joint_pos", "motion_joint_vel"),
     "motion_anchor_pos_b": ("motion_anchor_pos",),
     "motion_anchor_ori_b": ("motion_anchor_ori",),
@@ -23,7 +23,7 @@ TRACKING = {  # terms of tasks that follow a motion
 
 
 class Mjlab(Importer):
-    """Metadata of mjlab."""
+    """Importer of mjlab's metadata."""
 
     def recognizes(self, data: Mapping[str, Any]) -> bool:
         return "joint_names" in data and "observation_names" in data
@@ -38,17 +38,17 @@ class Mjlab(Importer):
         ):
             if key in data:
                 values[name] = number_list(key, data[key])
-        follows = "anchor_body_name" in data
+        tracks = "anchor_body_name" in data
         labels = name_list("observation_names", data["observation_names"])
-        values["terms"] = tuple(term for label in labels for term in _terms(label, follows))
+        values["terms"] = tuple(term for label in labels for term in _terms(label, tracks))
         filled = contract.with_values(source, **values)
         if filled.rate is None:
             filled = filled.with_values(ASSUMED, rate=USUAL_RATE)
         return filled
 
 
-def _terms(label: str, follows: bool) -> list[Term]:
-    if follows and label in TRACKING:
+def _terms(label: str, tracks: bool) -> list[Term]:
+    if tracks and label in TRACKING:
         return [Term(name, label=label) for name in TRACKING[label]]
     if label in RELATIVE:
         return [Term(RELATIVE[label], label=label)]

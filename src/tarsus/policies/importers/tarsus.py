@@ -16,7 +16,7 @@ CONTRACT_KEY = "tarsus_contract"  # metadata key: the text of a policy.toml
 
 
 class Tarsus(Importer):
-    """Metadata of policies of `tarsus learn`."""
+    """Importer of the contract in policies of `tarsus learn`."""
 
     def recognizes(self, data: Mapping[str, Any]) -> bool:
         return CONTRACT_KEY in data
@@ -28,6 +28,6 @@ class Tarsus(Importer):
             raise InvalidFile(
                 f"{CONTRACT_KEY} in {source} is not valid TOML.", CONTRACT_KEY
             ) from None
-        # the file itself is the network; it may not name others
+        # the file itself is the network, so it must not name other files
         table = {key: value for key, value in table.items() if key not in policy_toml.PATH_FIELDS}
         return policy_toml.overlay(contract, table, source, Path())
