@@ -64,7 +64,7 @@ class PolicyCommand(Command):
     `check` runs the same trials under several contact laws and in MuJoCo. It also finds the
     margins of friction, pushes, delays, gains, mass, ground stiffness, joint friction and noise.
 
-    `doctor` finds the single change of the contract that would make the policy do better.
+    `doctor` finds single changes of the contract that improve the policy.
     """
 
     position: ClassVar[int] = 52
@@ -293,11 +293,11 @@ class PolicyCommand(Command):
             print("\nHow falls begin")
             TextTable(*events_table(check.events), ("engine",)).print()
         if check.margins:
-            print("\nMargins: where half of the trials fall, or miss the command by more than half")
+            print("\nMargins: half of the trials fall or miss the command by more than half beyond these")
             TextTable(*margin_table(check.margins), ("factor", "unit", "law")).print()
         if check.separation is not None:
             one = check.separation
-            print(f"\nSettings of {one.falling}, one changed at a time")
+            print(f"\nSingle changes of the settings of {one.falling}")
             TextTable(*separation_table(one), ("change",)).print()
         print("\n" + "\n".join(verdicts(check)))
 
@@ -315,13 +315,13 @@ class PolicyCommand(Command):
             return 0
         before = result.unchanged
         print(
-            f"As it is: {100 * before.stood:.0f} % of the trials stood, score {before.score:.2f}."
+            f"Unchanged: {100 * before.stood:.0f} % of the trials stood, score {before.score:.2f}."
         )
         if not result.suggestions:
-            print("No single change of the contract makes the policy do clearly better.")
+            print("No single change of the contract clearly improves the policy.")
             return 0
         from tarsus.viewer.tables import TextTable
 
-        print("Changes that would make the policy do better, the best first:")
+        print("Changes that improve the policy, the best first:")
         TextTable(*suggestion_table(result, MAX_SUGGESTIONS), ("mistake", "change")).print()
         return 0

@@ -23,7 +23,7 @@ class ControlLoop:
     Parameters
     ----------
     policy : BoundPolicy
-        Policy on its robot.
+        Policy bound to its robot.
     worlds : int
         Number of worlds.
     """
@@ -111,7 +111,7 @@ class ControlLoop:
         if invalid.any():
             location = f" in world {int(np.argmax(invalid))}" if len(action) > 1 else ""
             raise InvalidFile(
-                f"the network returned a number that is not finite at t = {time:.3g} s{location}.",
+                f"the network returned a value that is not finite at t = {time:.3g} s{location}.",
                 contract.network,
             )
         self._previous, self._action = self._action, np.nan_to_num(action)

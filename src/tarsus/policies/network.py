@@ -19,7 +19,7 @@ Array = NDArray[np.float32]
 MAX_FILE_SIZE = 2_000_000_000  # bytes
 PURPOSE = "a policy in an ONNX file"
 LEARNED_SUFFIX = ".npz"  # file of `tarsus learn`
-BATCH_DIMENSION = "worlds"  # the name of the first dimension
+BATCH_DIMENSION = "worlds"  # name of the first dimension
 
 
 class PolicyNetwork(Protocol):
@@ -191,12 +191,12 @@ class OnnxNetwork:
 
 
 def read_onnx(file: Path) -> Any:
-    """Return the checked model of an ONNX file, or of a policy of `tarsus learn`, with its weights.
+    """Read and check the model in an ONNX file or in a policy of `tarsus learn`.
 
     Raises
     ------
     InvalidFile
-        If the file is neither.
+        If the file is neither of these.
     """
     try:
         import onnx
@@ -223,7 +223,7 @@ def metadata(model: Any) -> dict[str, str]:
 
 
 def _session(model: Any, file: Path) -> Any:
-    """Return the graph ready to run in one thread, its first dimensions open."""
+    """Create a single-threaded session of the graph, with an open batch dimension."""
     try:
         import onnxruntime as runtime
     except ImportError:
@@ -249,14 +249,14 @@ def _session(model: Any, file: Path) -> Any:
 
 
 def _batch_axis(shape: Sequence[int | None]) -> int | None:
-    """Find the dimension of worlds: the second of a shape (layers, 1, n), otherwise the first."""
+    """Find the batch dimension: the second of a shape (layers, 1, n), otherwise the first."""
     if not shape:
         return None
     return 1 if len(shape) == 3 and shape[1] in (1, None) else 0
 
 
 def _ports(items: Any, weights: set[str]) -> list[Port]:
-    found = []
+    ports = []
     for item in items:
         if item.name in weights:
             continue
@@ -264,12 +264,12 @@ def _ports(items: Any, weights: set[str]) -> list[Port]:
         axis = _batch_axis(sizes)
         if axis is not None:
             sizes[axis] = None
-        found.append(Port(item.name, tuple(sizes)))
-    return found
+        ports.append(Port(item.name, tuple(sizes)))
+    return ports
 
 
 def _pair_states(inputs: list[Port], outputs: list[Port]) -> tuple[tuple[str, str], ...]:
-    """Pair the inputs and outputs of memories by name, such as h_in and h_out or hidden states."""
+    """Pair the inputs and outputs of recurrent states by name, such as h_in and h_out."""
     pairs = []
     for port in inputs:
         name = port.name.lower()

@@ -26,7 +26,7 @@ class Observer:
         samples = [_sample(term, view) for term in self._terms]
         if not self._past:
             self._past = [
-                self._begun(term, s) for term, s in zip(self._terms, samples, strict=True)
+                self._initial_history(term, s) for term, s in zip(self._terms, samples, strict=True)
             ]
         else:
             for past, sample in zip(self._past, samples, strict=True):
@@ -40,8 +40,8 @@ class Observer:
         flat = [p.reshape(len(p), -1) for p in parts]
         return np.concatenate(flat, axis=1).astype(np.float32)
 
-    def _begun(self, term: Term, sample: Array) -> Array:
-        """Build the history (worlds, history, size) at the first sample, oldest first."""
+    def _initial_history(self, term: Term, sample: Array) -> Array:
+        """Build the history (worlds, history, size) from the first sample, oldest first."""
         past = np.repeat(sample[:, None], term.history, axis=1)
         if self._contract.first == "zero":
             past[:, :-1] = 0.0
