@@ -293,7 +293,7 @@ class PolicyCommand(Command):
             print("\nHow falls begin")
             TextTable(*events_table(check.events), ("engine",)).print()
         if check.margins:
-            print("\nMargins: half of the trials fall or miss the command by more than half beyond these")
+            print("\nMargins: values beyond which half of the trials fall or miss the command")
             TextTable(*margin_table(check.margins), ("factor", "unit", "law")).print()
         if check.separation is not None:
             one = check.separation
