@@ -176,7 +176,7 @@ def test_a_check_writes_a_page_and_json(tmp_path: Path, capsys: pytest.CaptureFi
     made = contract(tmp_path, scale=0.0)
     (tmp_path / "policy.toml").write_text(policy_toml.to_toml(made, tmp_path))
     command = ["policy", "check", str(tmp_path / "policy.toml"), "--robot", "mini_cheetah"]
-    command += ["--ask", "0", "0", "0", "--dt", "0.005", "--duration", "0.5", "--trials", "4"]
+    command += ["--command", "0", "0", "0", "--dt", "0.005", "--duration", "0.5", "--trials", "4"]
     command += ["--laws", "moreau,mujoco", "--survival-only"]
     texts = []
     for name in ("a", "b"):
