@@ -120,7 +120,11 @@ class TrainingSpec:
             for name, file in files.items()
         }
         return json_value(
-            metadata | {"action": environment.action_size, "sees": environment.observation_size}
+            metadata
+            | {
+                "action_size": environment.action_size,
+                "observation_size": environment.observation_size,
+            }
         )
 
 

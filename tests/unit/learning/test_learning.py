@@ -262,7 +262,7 @@ def test_random_search_follows_the_gradient_of_a_linear_reward(worlds: tarsus.En
 
     learner._returns = returns  # type: ignore[method-assign]
     learner.round()
-    ahead = tried[0][:8] / learner.settings.reach
+    ahead = tried[0][:8] / learner.settings.perturbation
     rewards = tried[0] @ slope
     expected = 0.1 / (8 * rewards.std()) * (2 * rewards[:8] @ ahead)
     assert learner.weights == pytest.approx(expected, rel=1e-3, abs=1e-6)

@@ -24,7 +24,7 @@ from tarsus.policies.loading import load_contract
 from tarsus.simulation import resolve
 
 COMMAND = (0.6, 0.1, 0.3)
-SETTINGS = ("worlds=16", "periods=6", "epochs=2", "parts=2", "width=8")
+SETTINGS = ("worlds=16", "periods=6", "epochs=2", "minibatches=2", "width=8")
 
 
 def learned(task: str = "velocity", *settings: str) -> Policy:
