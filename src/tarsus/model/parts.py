@@ -13,7 +13,7 @@ from tarsus.errors import InvalidModel, TarsusWarning, WorldGeometryIgnored, joi
 from tarsus.model.candidates import Shape, candidates, edges
 from tarsus.model.mechanism import WORLD, Body, Candidate, Frame, Inertia, Joint
 from tarsus.model.poses import Pose, add_inertias, transform_inertia
-from tarsus.model.revolved import revolve
+from tarsus.model.round_meshes import round_shapes
 from tarsus.model.self_collision import solids
 from tarsus.model.solids import Solid
 from tarsus.model.stand_ins import STAND_INS
@@ -163,10 +163,11 @@ def weld(parts: Sequence[Part], report: Report) -> Welded:
             frames.append(Frame(part.name, host, pose.position, pose.rotation))
         part_poses.append((host, pose))
         if host != WORLD:
-            shapes += [(part.name, host, revolve(shape.at(pose))) for shape in part.shapes]
+            shapes += [(part.name, host, shape.at(pose)) for shape in part.shapes]
             frames += [_frame(name, host, pose @ inner) for name, inner in part.frames]
     _report_static(parts, part_poses, report)
     ups = _ups(bodies)
+    shapes = round_shapes(shapes, ups)
     touching, straight = candidates(shapes, ups), edges(shapes, ups)
     body_solids = solids(shapes)
     meshes = [shape.name or link for link, _, shape in shapes if shape.kind not in STAND_INS]

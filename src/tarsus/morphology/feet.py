@@ -5,7 +5,8 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
-from casadi import SX
+from casadi import DM, SX
+from numpy.typing import NDArray
 
 from tarsus.dynamics import tree
 from tarsus.dynamics.kinematics import kinematics
@@ -15,6 +16,7 @@ from tarsus.model.mechanism import Candidate, Mechanism
 MAX_CANDIDATES = 40  # that one compiled step can evaluate
 MAX_PER_FOOT = 4  # candidates
 SOLE_THICKNESS = 0.01  # m; higher candidates of a foot are not part of its sole
+MAX_SOLE_SLOPE = 0.2  # nor are those to which a foot must tilt farther, about its lowest candidate
 MAX_FOOT_HEIGHT = 0.3  # of the robot's height; links that end higher are arms
 CACHE_SIZE = 64  # robots
 
@@ -40,16 +42,34 @@ def feet(robot: Mechanism) -> tuple[Candidate, ...]:
         return ()
     zero = robot.neutral()
     kin = kinematics(robot, SX(robot.keyframes.get("stand", zero) if robot.loops else zero))
-    lowest = np.array([float(lowest_point(kin, candidate)[2]) for candidate in robot.candidates])
+    points = np.array([np.ravel(DM(lowest_point(kin, c))) for c in robot.candidates])
+    lowest = points[:, 2]
     own = [k for touching in candidates_of_robot(robot).values() for k in touching]
     ground, height = lowest[own].min(initial=np.inf), np.ptp(lowest[own]) if own else 0.0
     chosen: list[int] = []
     for _, touching in sorted(candidates_of_last_bodies(robot).items()):
         bottom = min(lowest[touching])
         if bottom <= ground + MAX_FOOT_HEIGHT * height:
-            sole = [k for k in touching if lowest[k] <= bottom + SOLE_THICKNESS]
-            chosen += sorted(sole, key=lambda k: lowest[k])[:MAX_PER_FOOT]
+            chosen += _sole(points, touching)
     return tuple(robot.candidates[k] for k in sorted(chosen)[:MAX_CANDIDATES])
+
+
+def _sole(points: NDArray[np.float64], touching: list[int]) -> list[int]:
+    """Select the candidates of a body that make up its sole, the lowest first.
+
+    Parameters
+    ----------
+    points
+        Lowest point of each candidate of the robot, shape (n, 3), in m.
+    touching
+        Indices of the candidates of the body.
+    """
+    ordered = sorted(touching, key=lambda k: points[k, 2])
+    offsets = points[ordered] - points[ordered[0]]
+    across = np.linalg.norm(offsets[:, :2], axis=1)
+    higher = np.minimum(SOLE_THICKNESS, MAX_SOLE_SLOPE * across)
+    sole = [k for k, z, limit in zip(ordered, offsets[:, 2], higher, strict=True) if z <= limit]
+    return sole[:MAX_PER_FOOT]
 
 
 def soles(robot: Mechanism) -> dict[int, list[Candidate]]:

@@ -14,7 +14,8 @@ from tarsus.dynamics.robot import Robot
 from tarsus.model.candidates import CORNERS, Shape
 from tarsus.model.mjcf import read_mjcf
 from tarsus.model.poses import Pose, rotation_about
-from tarsus.model.revolved import revolve
+from tarsus.model.round_meshes import revolve, round_shapes
+from tarsus.morphology.feet import feet
 
 Array = NDArray[np.float64]
 TYRE = [(-0.026, 0.067), (-0.017, 0.0815), (0.0, 0.086), (0.017, 0.0815), (0.026, 0.067)]
@@ -91,6 +92,60 @@ def test_it_stands_where_it_is_drawn() -> None:
 )
 def test_other_meshes_stay_meshes(vertices: Array) -> None:
     assert revolve(drawn(vertices)).kind == "mesh"
+
+
+UPS = {0: np.array([0.0, 0.0, 1.0])}
+SHANK = ("link", 0, Shape("box", (0.02, 0.02, 0.1), Pose(np.array([0.0, 0.0, 0.1]))))
+
+
+def split(*shapes: Shape) -> list[Shape]:
+    """The shapes of a link after round meshes are recognized."""
+    return [shape for _, _, shape in round_shapes([("link", 0, own) for own in shapes], UPS)]
+
+
+def test_a_rubber_foot_below_its_shank_is_a_ball() -> None:
+    uneven = 0.02 * ball(24, 16) * [1.0, 0.95, 1.0]  # too uneven for a ball on its own
+    foot = Shape("mesh", vertices=uneven[uneven[:, 2] < 0.014])  # cut where the shank begins
+    tip, shank = split(foot, SHANK[2])
+    assert (tip.kind, shank.kind) == ("sphere", "box")
+    assert tip.size[0] == pytest.approx(0.0195, abs=0.0005)
+    np.testing.assert_allclose(tip.pose.position, 0.0, atol=0.001)
+
+
+def test_a_shank_with_a_round_tip_is_a_ball_and_the_rest() -> None:
+    top = turned([(0.3, 0.03), (0.28, 0.03)], 6)
+    tip, rest = split(Shape("mesh", vertices=np.concatenate([0.02 * ball(24, 16), top])))
+    assert (tip.kind, rest.kind) == ("sphere", "mesh")
+    assert tip.size[0] == pytest.approx(0.02, rel=0.02)
+    np.testing.assert_allclose(rest.vertices[:, 2].min(), 0.28, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "vertices",
+    [
+        (0.02 * ball(24, 16) * [1.0, 0.95, 1.0])[ball(24, 16)[:, 2] <= 1e-9],
+        turned([(0.0, 0.03), (0.05, 0.03)], 30) * [1.0, 1.5, 1.0],
+        0.1 * ball(24, 16) * [1.0, 1.3, 0.3],
+    ],
+    ids=["dome, on a ball if upside down", "flat sole", "pebble"],
+)
+def test_other_tips_keep_their_vertices(vertices: Array) -> None:
+    assert [shape.kind for shape in split(Shape("mesh", vertices=vertices))] == ["mesh"]
+
+
+def test_a_round_foot_stands_on_its_lowest_candidate() -> None:
+    foot = "<geom name='foot' type='sphere' size='0.03' pos='0 0 -0.3'/>"
+    inside = "<geom type='cylinder' size='0.015 0.15' pos='0 0 -0.172'/>"  # ends inside the ball
+    legs = "".join(
+        f"<body name='leg{x}' pos='{x} 0 0'><joint type='hinge' axis='0 1 0'/>{foot}{inside}"
+        "</body>".replace("foot", f"foot{x}")
+        for x in (0.0, 0.2)
+    )
+    robot = read_mjcf(
+        f"<mujoco><worldbody><body pos='0 0 0.33'><freejoint/><geom type='box' size='.2 .1 .02'/>"
+        f"{legs}</body></worldbody></mujoco>"
+    )
+    assert [candidate.radius for candidate in feet(robot)] == [0.03, 0.03]
 
 
 def body(vertices: Array, height: float) -> Robot:

@@ -1,18 +1,19 @@
-"""Meshes of balls, cylinders and other bodies of revolution, recognized by their convex hulls.
+"""Meshes of balls, bodies of revolution and round tips, recognized by their convex hulls.
 
-Most wheels in robot files are meshes, and a wheel of a few vertices does not roll.
+Most wheels in robot files are meshes, and a wheel of a few vertices does not roll. Many feet are
+meshes with a round tip, which would need a dozen vertices to stand in every posture.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tarsus.model.candidates import Shape, hull
+from tarsus.model.candidates import Shape, hull, points
 from tarsus.model.poses import Pose
 
 Array = NDArray[np.float64]
@@ -25,6 +26,83 @@ MAX_INNER_RIMS = 3  # between those at the ends
 LONGITUDES = 2 * np.pi * np.arange(48) / 48  # rad
 LATITUDES = np.deg2rad(np.arange(-75, 76, 15))
 BALL_DIRECTIONS = 200  # in which the extent of a ball is compared
+TIP_DIRECTIONS = 800  # in which the extents of a tip and of its ball are compared
+TIP_ANGLE = np.deg2rad(75)  # from down: directions in which they must agree
+MAX_TIP_ERROR = 0.1  # over the radius: by which they may differ there
+MAX_TIP_BULGE = 0.2  # over the radius: by which the ball may stick out of the body elsewhere
+MIN_TIP_RADIUS = 0.005  # m: smaller balls are rounded corners
+
+
+def round_shapes(
+    shapes: Sequence[tuple[str, int, Shape]], ups: Mapping[int, Array]
+) -> list[tuple[str, int, Shape]]:
+    """Replace meshes by the round shapes that they approximate.
+
+    A mesh becomes a sphere, a cylinder, a body of revolution, or its hull. A hull with a round tip
+    becomes a sphere and the vertices outside it. Other shapes stay as they are.
+
+    Parameters
+    ----------
+    shapes
+        Link name, body number and shape.
+    ups
+        Direction of up, shape (3,), in each body's frame with all joints at zero.
+
+    Returns
+    -------
+    list
+        Link name, body number and shape, in the same order.
+    """
+    revolved = [(link, body, revolve(shape)) for link, body, shape in shapes]
+    by_body: dict[int, list[Shape]] = {}
+    for _, body, shape in revolved:
+        by_body.setdefault(body, []).append(shape)
+    return [
+        (link, body, own)
+        for link, body, shape in revolved
+        for own in _with_round_tip(shape, ups[body], by_body[body])
+    ]
+
+
+def _with_round_tip(shape: Shape, up: Array, body: Sequence[Shape]) -> tuple[Shape, ...]:
+    """Separate the ball at the lower end of a hull from the rest, if there is one.
+
+    Within TIP_ANGLE of down the extent of the ball is that of the hull to MAX_TIP_ERROR, and closer
+    to it than that of the vertices that would touch instead. Elsewhere the ball sticks out of the
+    shapes of the body by at most MAX_TIP_BULGE.
+    """
+    if shape.kind != "mesh" or len(shape.vertices) < MIN_VERTICES:
+        return (shape,)
+    vertices = shape.pose.point(shape.vertices)
+    directions = _sphere_directions(TIP_DIRECTIONS)
+    near = directions @ up <= -np.cos(TIP_ANGLE)
+    extent = (vertices @ directions[near].T).max(0)
+    # the extent of a ball is c d + r
+    columns = np.c_[directions, np.ones(len(directions))]
+    solution = np.linalg.lstsq(columns[near], extent, rcond=None)[0]
+    center, radius = solution[:3], float(solution[3])
+    if radius < MIN_TIP_RADIUS:
+        return (shape,)
+    ball_extent = columns @ solution
+    error = np.abs(ball_extent[near] - extent).max()
+    few, _ = points(shape, up)
+    missing = (extent - (few @ directions[near].T).max(0)).max()
+    bulge = np.max(ball_extent - np.max([_extent(own, directions) for own in body], axis=0))
+    if error > min(MAX_TIP_ERROR * radius, missing) or bulge > MAX_TIP_BULGE * radius:
+        return (shape,)
+    none = np.zeros((0, 3))
+    ball = replace(shape, kind="sphere", size=(radius,), pose=Pose(center), vertices=none)
+    beyond = np.linalg.norm(vertices - center, axis=1) > (1 + MAX_TIP_ERROR) * radius
+    rest = shape.vertices[beyond]
+    return (ball, replace(shape, vertices=rest)) if len(rest) else (ball,)
+
+
+def _extent(shape: Shape, directions: Array) -> Array:
+    """Compute the extent of a shape along directions, shape (n, 3), in m; rims count as points."""
+    if shape.kind == "mesh":
+        return (shape.pose.point(shape.vertices) @ directions.T).max(0)
+    centers, radius = points(shape)
+    return (centers @ directions.T).max(0) + radius
 
 
 def revolve(shape: Shape) -> Shape:
@@ -65,13 +143,16 @@ def _ball(vertices: Array) -> tuple[Array, float] | None:
     distances = np.linalg.norm(vertices - center, axis=1)
     if np.abs(distances - radius).max() > TOLERANCE * radius:
         return None
-    # directions on a Fibonacci lattice
-    height = 1 - (2 * np.arange(BALL_DIRECTIONS) + 1) / BALL_DIRECTIONS
-    turn = np.pi * (1 + np.sqrt(5)) * np.arange(BALL_DIRECTIONS)
-    out = np.sqrt(1 - height**2)
-    directions = np.c_[out * np.cos(turn), out * np.sin(turn), height]
-    extent = ((vertices - center) @ directions.T).max(0)
+    extent = ((vertices - center) @ _sphere_directions(BALL_DIRECTIONS).T).max(0)
     return (center, radius) if extent.min() >= (1 - MAX_BALL_FLAT) * radius else None
+
+
+def _sphere_directions(count: int) -> Array:
+    """Spread directions, shape (count, 3), evenly over a sphere, on a Fibonacci lattice."""
+    height = 1 - (2 * np.arange(count) + 1) / count
+    turn = np.pi * (1 + np.sqrt(5)) * np.arange(count)
+    out = np.sqrt(1 - height**2)
+    return np.c_[out * np.cos(turn), out * np.sin(turn), height]
 
 
 def _fit_circle(points: Array) -> tuple[Array, float]:
