@@ -24,6 +24,9 @@ EDGES: Mapping[ShapeKind, tuple[tuple[int, int], ...]] = {  # pairs of points on
     "box": tuple((i, i + k) for k in (4, 2, 1) for i in range(8) if not i & k),
 }
 SUPPORT_TOLERANCE = 1e-3  # m: vertices this much above the lowest one support a mesh too
+MAX_SOLE_CORNERS = 12  # a polygon of more corners is round (`round_meshes`)
+MIN_BASE_AREA = 0.5  # over that of the mesh seen from above
+MAX_LOST_AREA = 0.01  # over that of the polygon that a body stands on
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,10 +189,11 @@ def farthest_points(
 
 
 def support_vertices(vertices: Array, up: Array) -> list[int]:
-    """Find the numbers of at most four vertices that a body stands on.
+    """Find the numbers of the vertices that a body stands on.
 
-    Of the lowest vertices, these are the two farthest apart, and on either side of the line between
-    them the one farthest from it.
+    These are the corners of the polygon of the lowest vertices, in the order of `main_corners`. If
+    the polygon is not a base, at least half as large as the mesh seen from above, there are at most
+    four.
 
     Parameters
     ----------
@@ -200,12 +204,58 @@ def support_vertices(vertices: Array, up: Array) -> list[int]:
     """
     height = vertices @ up
     low = np.flatnonzero(height <= height.min() + SUPPORT_TOLERANCE)
-    level = vertices[low] - np.outer(height[low], up)
-    distances = np.linalg.norm(level[:, None] - level, axis=2)
-    a, b = np.unravel_index(int(np.argmax(distances)), distances.shape)
-    side = np.cross(up, level[b] - level[a]) @ (level - level[a]).T
-    corners = [int(low[k]) for k in (a, b, int(np.argmax(side)), int(np.argmin(side)))]
-    return list(dict.fromkeys(corners))
+    level = vertices @ np.linalg.svd(up[None])[2][1:].T
+    corners = low[main_corners(level[low])]
+    is_base = hull_area(level[low]) >= MIN_BASE_AREA * hull_area(level)
+    return (corners if is_base else corners[:4]).tolist()
+
+
+def hull_area(points: Array) -> float:
+    """Compute the area of the convex hull of points (n, 2) in a plane; 0 if it has none."""
+    from scipy.spatial import ConvexHull, QhullError
+
+    try:
+        return float(ConvexHull(points).volume)
+    except (QhullError, ValueError):
+        return 0.0
+
+
+def main_corners(points: Array, count: int = MAX_SOLE_CORNERS) -> list[int]:
+    """Find the numbers of the main corners of the convex hull of points in a plane.
+
+    Corners are removed one by one, always the one whose removal loses the least area, until `count`
+    are left and the next one would bring the lost area to more than MAX_LOST_AREA. The last
+    four are first, in their order around the hull, followed by the others from the last
+    removed to the first.
+
+    Parameters
+    ----------
+    points
+        Shape (n, 2). If they are on a line, the result has its ends.
+    count
+        Largest number of corners.
+    """
+    from scipy.spatial import ConvexHull, QhullError
+
+    try:
+        shape = ConvexHull(points)
+    except (QhullError, ValueError):
+        along = points @ np.linalg.svd(points - points.mean(0))[2][0]
+        return list(dict.fromkeys([int(np.argmin(along)), int(np.argmax(along))]))
+    ring, removed, kept, lost = shape.vertices.tolist(), list[int](), 0, 0.0
+    while len(ring) > 4:
+        corners = points[ring]
+        before, after = (
+            np.roll(corners, 1, axis=0) - corners,
+            np.roll(corners, -1, axis=0) - corners,
+        )
+        areas = np.abs(before[:, 0] * after[:, 1] - before[:, 1] * after[:, 0]) / 2
+        least = int(np.argmin(areas))
+        lost += areas[least]
+        if len(ring) > count or lost <= MAX_LOST_AREA * shape.volume:
+            kept = len(removed) + 1
+        removed.append(ring.pop(least))
+    return ring + removed[kept:][::-1]
 
 
 def hull(vertices: Array) -> Array:
@@ -278,4 +328,6 @@ def _local_points(shape: Shape, up: Array) -> tuple[Array, float]:
         return np.array([[0.0, 0.0, z] for z, _, _ in _rims(shape)]), 0.0
     if shape.kind == "ellipsoid":
         return np.zeros((1, 3)), 0.0
-    return farthest_points(shape.vertices, first=support_vertices(shape.vertices, up)), 0.0
+    standing = support_vertices(shape.vertices, up)
+    count = max(MAX_MESH_POINTS, len(standing) + MAX_MESH_POINTS // 2)
+    return farthest_points(shape.vertices, count, standing), 0.0

@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from tarsus.dynamics import tree
 from tarsus.dynamics.kinematics import kinematics
 from tarsus.dynamics.support_points import lowest_point
+from tarsus.model.candidates import SUPPORT_TOLERANCE, main_corners
 from tarsus.model.mechanism import Candidate, Mechanism
 
 MAX_CANDIDATES = 40  # that one compiled step can evaluate
-MAX_PER_FOOT = 4  # candidates
+MIN_PER_FOOT = 4  # candidates, if the sole has as many
 SOLE_THICKNESS = 0.01  # m; higher candidates of a foot are not part of its sole
 MAX_SOLE_SLOPE = 0.2  # nor are those to which a foot must tilt farther, about its lowest candidate
 MAX_FOOT_HEIGHT = 0.3  # of the robot's height; links that end higher are arms
@@ -36,7 +37,7 @@ def feet(robot: Mechanism) -> tuple[Candidate, ...]:
     Returns
     -------
     tuple of Candidate
-        At most four candidates per foot, in the order of the robot.
+        In the order of the robot.
     """
     if not robot.candidates:
         return ()
@@ -55,7 +56,10 @@ def feet(robot: Mechanism) -> tuple[Candidate, ...]:
 
 
 def _sole(points: NDArray[np.float64], touching: list[int]) -> list[int]:
-    """Select the candidates of a body that make up its sole, the lowest first.
+    """Select the candidates of a body that make up its sole.
+
+    These are the main corners of the polygon of its lowest candidates; if there are fewer than
+    MIN_PER_FOOT, the next higher ones follow.
 
     Parameters
     ----------
@@ -69,7 +73,10 @@ def _sole(points: NDArray[np.float64], touching: list[int]) -> list[int]:
     across = np.linalg.norm(offsets[:, :2], axis=1)
     higher = np.minimum(SOLE_THICKNESS, MAX_SOLE_SLOPE * across)
     sole = [k for k, z, limit in zip(ordered, offsets[:, 2], higher, strict=True) if z <= limit]
-    return sole[:MAX_PER_FOOT]
+    low = [k for k in sole if points[k, 2] <= points[sole[0], 2] + SUPPORT_TOLERANCE]
+    corners = [low[k] for k in main_corners(points[low, :2])]
+    rest = [k for k in sole if k not in corners]
+    return corners + rest[: max(MIN_PER_FOOT - len(corners), 0)]
 
 
 def soles(robot: Mechanism) -> dict[int, list[Candidate]]:

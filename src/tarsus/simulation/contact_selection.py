@@ -16,10 +16,11 @@ from tarsus.dynamics.robot import Robot
 from tarsus.errors import IncompatibleOptions, InvalidModel, InvalidValue, WarningRecord
 from tarsus.model.mechanism import WORLD, Candidate
 from tarsus.model.solids import Cuboid
-from tarsus.morphology.feet import MAX_CANDIDATES, feet
+from tarsus.morphology.feet import MAX_CANDIDATES, feet, soles
 from tarsus.registry import name_of, split_names
 from tarsus.stepping.base import Scene, Stepper, stepper_names
 from tarsus.stepping.blocked_contacts import BLOCKED_RATIO
+from tarsus.stepping.patches import MAX_PATCH_CONTACTS
 
 ALL, FEET = "all", "feet"  # instead of names
 MAX_WITHOUT_SECONDARY = 8  # up to this number, every candidate is primary
@@ -190,6 +191,25 @@ def secondary_contacts(
     enough += MAX_SHARED_CORNERS if level_tops and not others else 0
     count = enough if slots is None else slots
     return others, min(count, len(chosen) + extra) if others or extra else 0
+
+
+def sole_patches(robot: Robot, chosen: Sequence[Candidate]) -> tuple[tuple[str, ...], ...]:
+    """Find the names of the candidates of every sole that has more than a patch needs.
+
+    Parameters
+    ----------
+    robot
+        The robot.
+    chosen
+        Candidates that are simulated.
+    """
+    names, patches = {candidate.name for candidate in chosen}, list[tuple[str, ...]]()
+    for sole in soles(robot).values():
+        own = [c for c in sole if c.name in names and c.outline is None]
+        alike = len({(c.radius, c.friction) for c in own}) == 1
+        if alike and len(own) > MAX_PATCH_CONTACTS:
+            patches.append(tuple(c.name for c in own))
+    return tuple(patches)
 
 
 def _max_object_contacts(robot: Robot) -> int:

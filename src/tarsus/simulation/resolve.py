@@ -27,7 +27,7 @@ from tarsus.model.mechanism import Candidate, Mechanism
 from tarsus.model.self_collision import pairs_of
 from tarsus.model.spans import spans
 from tarsus.morphology.convex_hull import hull_candidates
-from tarsus.simulation.contact_selection import ALL, secondary_contacts
+from tarsus.simulation.contact_selection import ALL, secondary_contacts, sole_patches
 from tarsus.simulation.self_contact_cache import cached_self_contacts
 from tarsus.stepping.base import METHODS, Scene, Stepper
 from tarsus.tasks.base import LearningTask
@@ -137,6 +137,8 @@ def scene(
     )
     options = {name: getattr(chosen, name) for name in ("limits", "bounce", "stiction")}
     options |= {"pairs": pairs, "spans": between}
+    if ground.flat and stepper.takes_slots:
+        options["patches"] = sole_patches(robot, touching)
     return Scene(mechanism, law, ground, touching, chosen.stabilization, rare, slots, **options)
 
 

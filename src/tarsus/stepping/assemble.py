@@ -51,6 +51,7 @@ from tarsus.stepping.delassus import (
     velocity_form,
 )
 from tarsus.stepping.fast_motion import FastMotion, drive, fast_motion
+from tarsus.stepping.patches import solve_patches
 from tarsus.stepping.regularized_solve import regularized_solver
 from tarsus.stepping.runge_kutta import Rate
 from tarsus.stepping.slots import solve_with_slots
@@ -167,7 +168,8 @@ def velocity_step(
         return step_outputs(scene, coupling, impulses, start, attempt)
 
     if robot.gaps is None:
-        return builder.stamp("u_E", solve_with(robot.primary, start, attempt))
+        end = solve_patches(scene, robot.primary, solve_with, start, attempt, builder)
+        return builder.stamp("u_E", end)
 
     def contact_in_slot(slot: SlotContact) -> ContactKinematics:
         point = slot_contact_point(scene.geometry, kin, start.terrain, slot)

@@ -66,6 +66,8 @@ class Scene:
         Whether dry friction can hold a joint at rest; if not, it is modeled as a damper.
     fast_turn_angle
         Angle in rad beyond which a joint that turns in one step is fast (`fast_motion`).
+    patches
+        Names of the candidates of each sole of which only the deepest are solved (`patches`).
     """
 
     mechanism: Mechanism
@@ -81,6 +83,7 @@ class Scene:
     pairs: tuple[Pair, ...] = ()
     fast_turn_angle: float = FAST_TURN_ANGLE
     spans: tuple[Span, ...] = ()
+    patches: tuple[tuple[str, ...], ...] = ()
 
     @cached_property
     def geometry(self) -> Geometry:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import Generic, Protocol, TypeVar
+from typing import Generic
 
 import casadi as ca
 import numpy as np
@@ -24,27 +24,15 @@ from tarsus.collision.contact_table import SecondaryGaps, SlotContact, look_up
 from tarsus.collision.deepest import OUTSIDE, next_key
 from tarsus.collision.geometry import EMPTY
 from tarsus.contact.base import Law
-from tarsus.contact.problem import Contact, ContactSolution
+from tarsus.contact.problem import ContactSolution
 from tarsus.program.ir.loops import Values
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder
 from tarsus.stepping.base import SLOTS_DEFERRED, Attempt, Scene, StepOutputs, StepStart
+from tarsus.stepping.patches import Solve, T, solve_patches
 
 SMALL_SLOT_COUNT = 12  # slots that are solved if no more contacts touch
 PRESSED_KEY = 1.0  # m: above any gap that closes; sorts contacts that only pressed before last
-
-
-class HasContact(Protocol):
-    """Anything with a contact."""
-
-    @property
-    def contact(self) -> Contact:
-        """Gap, frame and velocity."""
-        ...
-
-
-T = TypeVar("T", bound=HasContact)
-Solve = Callable[[list[T], StepStart, Attempt], StepOutputs]
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +99,8 @@ def solve_with_slots(
 
     # in all worlds solve the primary contacts: a loop around this would slow down standing worlds
     begin = replace(start, memory=ca.vertcat(SX(0, 1), *memory.primary))
-    end = solve_with(primary, begin, replace(attempt, warm_start=None))
+    attempt_of_primary = replace(attempt, warm_start=None)
+    end = solve_patches(scene, primary, solve_with, begin, attempt_of_primary, builder)
     stacked = replace(memory, primary=[end.contact.memory]).stacked()
     slot_impulses = [SX.zeros(3)] * scene.slots
     if start.impulse is not None:
