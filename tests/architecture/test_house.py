@@ -278,8 +278,8 @@ def test_wings_do_not_know_each_other() -> None:
 def test_wings_meet_in_one_file() -> None:
     """Below the simulation, `stepping/assemble.py` alone imports both `dynamics` and `contact`.
 
-    `stepping/base.py`, which says what a step is given, and `stepping/slots.py`, which asks the law
-    which of the contacts found close, name types of both wings but no algorithm.
+    `stepping/base.py`, which says what a step is given, and `stepping/slots.py` and `patches.py`,
+    which ask the law which of the contacts found close, name types of both wings but no algorithm.
     What else of the hall looks at contacts knows the types of a law and of its problem alone, and a
     stepper not even these.
     """
@@ -289,7 +289,7 @@ def test_wings_meet_in_one_file() -> None:
     both = {m.name for m in below if {"dynamics", LAWS_WING} <= m.parts}
     assert both == {f"tarsus.{HALL}.assemble"}
     seen = {m.name for m in below if LAWS_WING in m.parts and m.parts & MECHANICS_WING}
-    assert seen == {f"tarsus.{HALL}.{name}" for name in ("assemble", "base", "slots")}
+    assert seen == {f"tarsus.{HALL}.{name}" for name in ("assemble", "base", "patches", "slots")}
     hall = [m for m in below if m.part == HALL]
     of_laws = {m.name: {n for n in m.ours if n.split(".")[1] == LAWS_WING} for m in hall}
     known = {f"tarsus.{LAWS_WING}.base", f"tarsus.{LAWS_WING}.problem"}

@@ -41,6 +41,7 @@ class HasContact(Protocol):
 
 
 T = TypeVar("T", bound=HasContact)
+Option = TypeVar("Option")
 Solve = Callable[[list[T], StepStart, Attempt], StepOutputs]
 
 
@@ -134,7 +135,7 @@ def _choose(gaps: list[SX], pressed: list[SX], builder: Builder) -> list[SX]:
     return entries(builder.store("patch", ca.vertcat(*places)))
 
 
-def _select(options: list[T], place: SX) -> T:
+def _select(options: list[Option], place: SX) -> Option:
     """Select one of several structures of expressions that differ in variable entries only."""
     columns = zip(*(variable_entries(option) for option in options), strict=True)
 
