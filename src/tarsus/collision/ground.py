@@ -111,11 +111,13 @@ def below_lowest(
             grounds_below[i] = (arm, *ground)
     if not geometry.terrain.flat and geometry.terrain.steepest(terrain) is not None:
         balls = [i for i, radius in enumerate(radii) if not SX(radius).is_zero()]
-        points = [centers[i] - radii[i] * first[i][1][0, :].T for i in balls]
+        arms = [grounds_below[i][0] - radii[i] * grounds_below[i][2][0, :].T for i in balls]
+        points = [centers[i] + arm for i, arm in zip(balls, arms, strict=True)]
         grounds = geometry.terrain.surfaces(points, terrain) if balls else []
         for i, ground in zip(balls, grounds, strict=True):
-            distance, frame = _where_ball_touches(SX(radii[i]), first[i], ground)
             arm, outline_distance, outline_frame = grounds_below[i]
+            below_arm = outline_distance, outline_frame
+            distance, frame = _where_ball_touches(SX(radii[i]), below_arm, ground)
             if outlines[i] is not None:
                 distance = ca.if_else(radii[i] > 0, distance, outline_distance)
                 frame = ca.if_else(radii[i] > 0, frame, outline_frame)

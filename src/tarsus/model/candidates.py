@@ -15,7 +15,9 @@ from tarsus.model.outline import Outline, ellipsoid, rim
 from tarsus.model.poses import Pose
 
 Array = NDArray[np.float64]
-ShapeKind = Literal["sphere", "capsule", "box", "cylinder", "ellipsoid", "revolved", "mesh"]
+ShapeKind = Literal[
+    "sphere", "capsule", "box", "cylinder", "ellipsoid", "torus", "revolved", "mesh"
+]
 MAX_MESH_POINTS = 8
 UP = np.array([0.0, 0.0, 1.0])
 CORNERS = np.array(list(product((1.0, -1.0), repeat=3)))  # of a box, in half edges
@@ -39,7 +41,8 @@ class Shape:
         Kind of shape.
     size
         In m. Sphere: radius; capsule and cylinder: radius and half length along z; box: half
-        edges; ellipsoid: half axes; revolved about z: position along z and radius of each rim.
+        edges; ellipsoid: half axes; torus about z: radius of the ring, and of its tube; revolved
+        about z: position along z and radius of each rim.
     pose
         Frame of the shape in its link.
     name
@@ -83,8 +86,8 @@ def points(shape: Shape, up: Array = UP) -> tuple[Array, float]:
     Returns
     -------
     centers
-        Shape (n, 3), in the link's frame, in m. A rim has its center, a rim at an end of the shape
-        has it three times; an ellipsoid has its center.
+        Shape (n, 3), in the link's frame, in m. A rim has its center, a torus and a rim at an end
+        of the shape have it three times; an ellipsoid has its center.
     radius
         In m.
     """
@@ -288,6 +291,8 @@ def _outlines(shape: Shape, count: int) -> list[Outline | None]:
     """Create the outline of each candidate of a shape, in the link's axes."""
     if shape.kind == "ellipsoid":
         return [ellipsoid(shape.size).rotated(shape.pose.rotation)]
+    if shape.kind == "torus":
+        return [rim(shape.size[0], third).rotated(shape.pose.rotation) for third in range(count)]
     if shape.kind not in ("cylinder", "revolved"):
         return [None] * count
     return [
@@ -328,6 +333,8 @@ def _local_points(shape: Shape, up: Array) -> tuple[Array, float]:
         return np.array([[0.0, 0.0, z] for z, _, _ in _rims(shape)]), 0.0
     if shape.kind == "ellipsoid":
         return np.zeros((1, 3)), 0.0
+    if shape.kind == "torus":
+        return np.zeros((3, 3)), shape.size[1]
     standing = support_vertices(shape.vertices, up)
     count = max(MAX_MESH_POINTS, len(standing) + MAX_MESH_POINTS // 2)
     return farthest_points(shape.vertices, count, standing), 0.0

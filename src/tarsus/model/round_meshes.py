@@ -1,4 +1,4 @@
-"""Meshes of balls, bodies of revolution and round tips, recognized by their convex hulls.
+"""Meshes of balls, rings, bodies of revolution and round tips, recognized by their convex hulls.
 
 Most wheels in robot files are meshes, and a wheel of a few vertices does not roll. Many feet are
 meshes with a round tip, which would need a dozen vertices to stand in every posture.
@@ -27,10 +27,10 @@ LONGITUDES = 2 * np.pi * np.arange(48) / 48  # rad
 LATITUDES = np.deg2rad(np.arange(-75, 76, 15))
 BALL_DIRECTIONS = 200  # in which the extent of a ball is compared
 TIP_DIRECTIONS = 800  # in which the extents of a tip and of its ball are compared
-TIP_ANGLE = np.deg2rad(75)  # from down: directions in which they must agree
+TIP_ANGLE = np.deg2rad(75)  # from down, or from a ring's equator: directions that must agree
 MAX_TIP_ERROR = 0.1  # over the radius: by which they may differ there
-MAX_TIP_BULGE = 0.2  # over the radius: by which the ball may stick out of the body elsewhere
-MIN_TIP_RADIUS = 0.005  # m: smaller balls are rounded corners
+MAX_TIP_BULGE = 0.2  # over the radius: by which the ball or ring may stick out elsewhere
+MIN_TIP_RADIUS = 0.005  # m: smaller balls and tubes are rounded corners
 
 
 def round_shapes(
@@ -38,8 +38,8 @@ def round_shapes(
 ) -> list[tuple[str, int, Shape]]:
     """Replace meshes by the round shapes that they approximate.
 
-    A mesh becomes a sphere, a cylinder, a body of revolution, or its hull. A hull with a round tip
-    becomes a sphere and the vertices outside it. Other shapes stay as they are.
+    A mesh becomes a sphere, a torus, a cylinder, a body of revolution, or its hull. A hull with a
+    round tip becomes a sphere and the vertices outside it. Other shapes stay as they are.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ def _extent(shape: Shape, directions: Array) -> Array:
 
 
 def revolve(shape: Shape) -> Shape:
-    """Recognize the sphere, cylinder or body of revolution that a mesh approximates.
+    """Recognize the sphere, torus, cylinder or body of revolution that a mesh approximates.
 
     Another mesh is returned with the vertices of its hull only, and another shape as it is.
     """
@@ -125,8 +125,15 @@ def revolve(shape: Shape) -> Shape:
     axis = _axis(vertices)
     if axis is None:
         return shape
+    # a ring
+    profile = _profile((vertices - axis.position) @ axis.rotation)
+    rims = _rims(profile)
+    ring = _ring(profile, rims)
+    if ring is not None:
+        z, *size = ring
+        pose = shape.pose @ axis @ Pose(np.array([0.0, 0.0, z]))
+        return replace(plain, kind="torus", size=tuple(size), pose=pose)
     # rims along the axis; the shape's origin is halfway between the ends
-    rims = _rims(_profile((vertices - axis.position) @ axis.rotation))
     middle = (rims[0, 0] + rims[-1, 0]) / 2
     rims[:, 0] -= middle
     pose = shape.pose @ axis @ Pose(np.array([0.0, 0.0, middle]))
@@ -227,6 +234,28 @@ def _profile(v: Array) -> Array:
     profile = whole[ConvexHull(whole).vertices]
     profile = profile[profile[:, 1] >= 0]
     return profile[np.argsort(profile[:, 0])]
+
+
+def _ring(profile: Array, rims: Array) -> tuple[float, float, float] | None:
+    """Find the torus that a profile approximates: its position along z, its radius and its tube's.
+
+    Within TIP_ANGLE of the equator its extent is that of the profile to MAX_FLAT, and closer to it
+    than that of the rims; elsewhere it sticks out by at most MAX_TIP_BULGE. None if there is none.
+    """
+    latitudes = np.deg2rad(np.arange(-90, 91, 5))
+    directions = np.c_[np.sin(latitudes), np.cos(latitudes)]
+    near = np.abs(latitudes) <= TIP_ANGLE
+    extent = (profile @ directions.T).max(0)
+    columns = np.c_[directions, np.ones(len(directions))]
+    solution = np.linalg.lstsq(columns[near], extent[near], rcond=None)[0]
+    z, radius, tube = (float(value) for value in solution)
+    if min(radius, tube) < MIN_TIP_RADIUS:
+        return None
+    sticks_out, largest = columns @ solution - extent, profile[:, 1].max()
+    missing = (extent - (rims @ directions.T).max(0))[near].max()
+    if np.abs(sticks_out[near]).max() > min(MAX_FLAT * largest, missing):
+        return None
+    return (z, radius, tube) if sticks_out.max() <= MAX_TIP_BULGE * largest else None
 
 
 def _rims(profile: Array) -> Array:

@@ -158,7 +158,8 @@ def spans(mechanism: Mechanism, touching: Collection[str], top_edges: int = 0) -
             radius = first.radius + (first.outline.size if first.outline else 0.0)
             part = k / count, (k + 1) / count
             result.append(Span(name, first.body, middle, half, radius, first.friction, ends, part))
-    rims = [c for c in by_name.values() if c.outline and c.outline.first and not c.outline.solid]
+    discs = [c for c in by_name.values() if c.outline and not c.outline.solid and not c.radius]
+    rims = [c for c in discs if c.outline and c.outline.first]
     pairs = [(by_name[a], by_name[b]) for a, b in mechanism.edges if by_name.keys() >= {a, b}]
     faces = [end for pair in pairs if pair[0].outline for end in _flat_ends(*pair)]
     faces += [face for corners in _boxes(by_name, mechanism.edges) for face in _faces(corners)]

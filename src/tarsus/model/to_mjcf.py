@@ -118,7 +118,8 @@ def _add_bodies(world: Element, mechanism: Mechanism, joint_limits: bool) -> lis
 def _shape(candidate: Candidate) -> dict[str, str]:
     """Create the attributes of a candidate's geom: a sphere, an ellipsoid, or a disc for a rim.
 
-    The other points of a rim touch nothing, because MuJoCo's disc includes them.
+    A torus, which MuJoCo does not have, is an ellipsoid as wide and as high. The other points of a
+    rim touch nothing, because MuJoCo's disc includes them.
     """
     outline, touching = candidate.outline, {"conaffinity": "1"}
     if outline is None:
@@ -128,8 +129,8 @@ def _shape(candidate: Candidate) -> dict[str, str]:
         return {"type": "sphere", "size": repr(POINT_RADIUS), "conaffinity": "0"}
     half, axes = outline.half_axes()
     oriented = {"quat": numbers(quaternion_from_rotation(axes))} | touching
-    if half[2] > 0:
-        return {"type": "ellipsoid", "size": numbers(half)} | oriented
+    if half[2] > 0 or candidate.radius > 0:
+        return {"type": "ellipsoid", "size": numbers(half + candidate.radius)} | oriented
     return {"type": "cylinder", "size": numbers((half[0], POINT_RADIUS))} | oriented
 
 

@@ -83,7 +83,7 @@ def _add_link(robot: Element, body: Body, candidates: Iterable[Candidate]) -> No
         if outline is not None:
             half, axes = outline.half_axes()
             rpy = Rotation.from_matrix(axes).as_euler("xyz")
-            size = {"radius": repr(float(half[0])), "length": repr(DISC_LENGTH)}
+            size = {"radius": repr(float(half[0] + candidate.radius)), "length": repr(DISC_LENGTH)}
         collision = SubElement(link, "collision", name=candidate.name)
         SubElement(collision, "origin", xyz=_text(candidate.position), rpy=_text(rpy))
         geometry = SubElement(collision, "geometry")

@@ -83,8 +83,9 @@ def links(robot: Mechanism) -> list[DrawnShape]:
         # contact spheres
         for candidate in candidates:
             if candidate.radius > 0:
-                sphere = solids.sphere(candidate.radius)
-                moved = Mesh(sphere.vertices + candidate.position, sphere.faces)
+                sphere = solids.sphere(1.0)
+                vertices = candidate.radius * sphere.vertices + _outline(candidate)
+                moved = Mesh(vertices, sphere.faces)
                 shapes.append(DrawnShape(k, moved, FOOT))
     return shapes
 
