@@ -144,10 +144,17 @@ def test_candidates_are_corners_of_the_collision_geometry(stem: str) -> None:
     for candidate in mechanism.candidates:
         joint = mechanism.bodies[candidate.body].joint
         number = 1 if joint.kind == "free" else model.getJointId(joint.name)
-        if candidate.radius and number not in spheres:  # the ball of a mesh's round tip
+        if candidate.radius and number not in spheres:  # a ball or ring that a mesh approximates
             away = np.concatenate(corners[number]) - candidate.position
+            size = candidate.radius
+            if candidate.outline is not None:
+                axis = candidate.outline.half_axes()[1][:, 2]
+                flat = away - np.outer(away @ axis, axis)
+                length = np.linalg.norm(flat, axis=1, keepdims=True)
+                away = away - candidate.outline.size * flat / length
+                size += candidate.outline.size
             off = np.abs(np.linalg.norm(away, axis=1) - candidate.radius)
-            assert (off < MAX_TIP_ERROR * candidate.radius).sum() >= MIN_VERTICES, candidate.name
+            assert (off < MAX_TIP_ERROR * size).sum() >= MIN_VERTICES, candidate.name
             continue
         away = np.concatenate((spheres if candidate.radius else corners)[number])
         away -= candidate.position
