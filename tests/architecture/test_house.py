@@ -236,7 +236,7 @@ def _none(violations: list[str], rule: str) -> None:
     assert not violations, f"{rule}\n  " + "\n  ".join(sorted(violations))
 
 
-def test_every_room_has_a_floor() -> None:
+def test_every_package_has_a_layer() -> None:
     """A new folder or file beside `cli.py` must be given its place here."""
     known = {LAWS_WING, *(part for floor in FLOORS for part in floor)}
     _none(
@@ -245,7 +245,7 @@ def test_every_room_has_a_floor() -> None:
     )
 
 
-def test_arrows_run_down() -> None:
+def test_imports_follow_the_layers() -> None:
     """A room imports only rooms on lower floors; the laws wing stands between the algebra and the
     hall. Nothing in `tarsus` imports the packages beside it, nor do these import each other.
     """
@@ -263,7 +263,7 @@ def test_arrows_run_down() -> None:
     _none(wrong, "imports that do not go down:")
 
 
-def test_wings_do_not_know_each_other() -> None:
+def test_separate_packages_do_not_import_each_other() -> None:
     """Mechanics names no law; the laws name no robot, no rotation, no ground."""
     wrong = [
         f"{m.name} -> {LAWS_WING}"
@@ -275,7 +275,7 @@ def test_wings_do_not_know_each_other() -> None:
     _none(wrong, "imports from wing to wing:")
 
 
-def test_wings_meet_in_one_file() -> None:
+def test_separate_packages_meet_in_one_file() -> None:
     """Below the simulation, `stepping/assemble.py` alone imports both `dynamics` and `contact`.
 
     `stepping/base.py`, which says what a step is given, and `stepping/slots.py` and `patches.py`,
@@ -298,7 +298,7 @@ def test_wings_meet_in_one_file() -> None:
 
 
 @pytest.mark.parametrize("room", LADDERS)
-def test_ladders_are_climbed_by_no_import(room: str) -> None:
+def test_upward_imports_are_only_lazy(room: str) -> None:
     """Inside such a room, too, arrows run down; every file of it stands on one of the rungs."""
     height = {f"{room}.{rung}": k for k, rung in enumerate(reversed(LADDERS[room]))}
 
@@ -317,7 +317,7 @@ def test_ladders_are_climbed_by_no_import(room: str) -> None:
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_siblings_do_not_know_each_other(family: str) -> None:
+def test_members_do_not_import_each_other(family: str) -> None:
     """One file adds one: siblings share only what `base` and files with a leading underscore
     hold.
     """
@@ -330,7 +330,7 @@ def test_siblings_do_not_know_each_other(family: str) -> None:
     _none(wrong, f"members of {family} that import a sibling:")
 
 
-def test_plotting_stays_upstairs() -> None:
+def test_plotting_is_imported_only_by_the_viewer() -> None:
     """Only the viewer's floor and those above may draw."""
     rooms = [
         m for m in MODULES.values() if m.part == LAWS_WING or _floor(m.part) < _floor("viewer")
@@ -338,7 +338,7 @@ def test_plotting_stays_upstairs() -> None:
     _none([m.name for m in rooms if "matplotlib" in m.imported], "plotting below the viewer:")
 
 
-def test_imports_make_no_circle() -> None:
+def test_imports_have_no_cycle() -> None:
     """The graph of files has no cycle, imports inside functions included."""
     try:
         TopologicalSorter({m.name: m.ours for m in MODULES.values()}).prepare()
@@ -347,7 +347,7 @@ def test_imports_make_no_circle() -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in LIGHT if name in MODULES])
-def test_start_is_light(name: str) -> None:
+def test_importing_tarsus_is_fast(name: str) -> None:
     """Importing the front door loads no compiler, no simulator, no plotting."""
     code = f"import sys, {name}; print(*(m for m in {HEAVY} if m in sys.modules))"
     loaded = subprocess.run(
@@ -356,7 +356,7 @@ def test_start_is_light(name: str) -> None:
     assert not loaded, f"import {name} loads {', '.join(loaded)}"
 
 
-def test_public_classes_have_names_of_their_own() -> None:
+def test_public_class_names_are_unique() -> None:
     """No two public classes share a name: a reader who has met one knows them all."""
     homes: dict[str, list[str]] = {}
     for d in DEFINITIONS:
@@ -368,14 +368,14 @@ def test_public_classes_have_names_of_their_own() -> None:
     )
 
 
-def test_tests_have_names_of_their_own() -> None:
+def test_test_names_are_unique() -> None:
     """Pytest collects no second file of a name, and only says so when both are run."""
     files = sorted(Path(__file__).parents[1].rglob("test_*.py"))
     seen: dict[str, Path] = {}
     assert not [file for file in files if seen.setdefault(file.name, file) != file]
 
 
-def test_public_names_are_explained() -> None:
+def test_public_names_have_docstrings() -> None:
     """Every file and every public class, function and method has a docstring, its own or its
     base's.
     """

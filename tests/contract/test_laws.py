@@ -91,13 +91,13 @@ def tumbled(name: str) -> dict[str, Array]:
 # ---------------------------------------------------------------- the law as data
 
 
-def test_the_laws_are_found_by_their_files() -> None:
+def test_laws_are_discovered_by_file() -> None:
     assert {"compliant", "moreau"} <= set(LAWS)
     assert len({law_class(name) for name in LAWS}) == len(LAWS)
 
 
 @pytest.mark.parametrize("name", LAWS)
-def test_it_says_where_it_comes_from(name: str) -> None:
+def test_every_law_has_a_citation(name: str) -> None:
     citation = law_class(name).citation
     assert not isinstance(citation, str) and citation, "papers or books, not words"
 
@@ -106,7 +106,7 @@ PARAMETERS = [(name, parameter) for name in LAWS for parameter in law_class(name
 
 
 @pytest.mark.parametrize("name", LAWS)
-def test_its_roles_are_clear(name: str) -> None:
+def test_parameters_have_valid_roles(name: str) -> None:
     """What other code asks for by role is there once at most; a rigid law is an impulsive one."""
     law = law_class(name)
     assert law().parameters(), "a law without parameters cannot be compared"
@@ -126,7 +126,7 @@ def test_every_parameter_may_differ_from_world_to_world(name: str, parameter: st
 
 
 @pytest.mark.parametrize("name", LAWS)
-def test_the_memory_is_as_large_as_it_says(name: str) -> None:
+def test_memory_has_the_declared_size(name: str) -> None:
     law = law_class(name)()
     for contacts in (0, 1, 4):
         memory = law.initial_memory(contacts)
@@ -193,7 +193,7 @@ def test_friction_opposes_sliding(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", LAWS)
-def test_an_open_contact_has_no_force_and_a_fallen_robot_is_carried(name: str) -> None:
+def test_open_contacts_have_no_force_and_a_fallen_robot_is_supported(name: str) -> None:
     dt = step_of(name)
     high = robot(name).run(5, dt, q=mini_cheetah.stand() + np.eye(19)[2])
     assert (high["impulse"] == 0).all()
@@ -207,7 +207,7 @@ def test_an_open_contact_has_no_force_and_a_fallen_robot_is_carried(name: str) -
 
 
 @pytest.mark.parametrize("name", LAWS)
-def test_a_world_of_a_batch_is_a_world_alone_to_the_bit(name: str) -> None:
+def test_a_world_in_a_batch_equals_a_single_world_bitwise(name: str) -> None:
     batch, start = dropped(name), drops()
     for k in (0, 5, COUNT - 1):
         alone = robot(name).run(
@@ -237,7 +237,7 @@ def spread(name: str, size: float, **options: list[float]) -> dict[str, Array]:
 
 
 @pytest.mark.parametrize("name", LAWS)
-def test_compiled_is_the_reference(name: str) -> None:
+def test_compiled_code_matches_the_reference(name: str) -> None:
     start = robot(name).start(step_of(name), **drops())
     found = reference.run(robot(name).program, start, STEPS)
     log, allowed = dropped(name), spread(name, 1e-14)
@@ -248,7 +248,7 @@ def test_compiled_is_the_reference(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", LAWS)
-def test_single_precision_stays_near_double(name: str) -> None:
+def test_single_precision_stays_close_to_double(name: str) -> None:
     options = {
         f"law_{t}": [1e-4] for t in ("T_rel", "T_abs") if t in law_class(name)().parameters()
     }

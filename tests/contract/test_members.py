@@ -56,7 +56,7 @@ def cites(citation: Citation) -> bool:
 
 
 @pytest.mark.parametrize("name", ROBOTS)
-def test_a_robot_is_called_as_its_file_and_stands_on_the_ground(name: str) -> None:
+def test_a_robot_has_the_name_of_its_file_and_stands_on_the_ground(name: str) -> None:
     robot = tarsus.load(name)
     assert robot.name == name and robot.mass > 0 and robot.candidates
     q = np.array(robot.keyframes["stand"])
@@ -65,7 +65,7 @@ def test_a_robot_is_called_as_its_file_and_stands_on_the_ground(name: str) -> No
 
 
 @pytest.mark.parametrize("name", ROBOTS)
-def test_a_robot_says_where_its_numbers_come_from(name: str) -> None:
+def test_a_robot_cites_the_source_of_its_data(name: str) -> None:
     assert cites(registry.member_module("tarsus.robots", "robot", name).CITATION)
 
 
@@ -88,13 +88,13 @@ def stepper_of(name: str) -> Stepper:
 
 
 @pytest.mark.parametrize("name", STEPPERS)
-def test_a_stepper_says_where_it_comes_from(name: str) -> None:
+def test_a_stepper_has_a_citation(name: str) -> None:
     stepper = registry.member_class("tarsus.stepping.methods", "stepper", name, Stepper)()
     assert cites(stepper.citation)
 
 
 @pytest.mark.parametrize("name", STEPPERS)
-def test_a_stepper_keeps_momentum_and_has_its_order(name: str) -> None:
+def test_a_stepper_conserves_momentum_and_has_its_order(name: str) -> None:
     rows = validate("compliant", "free_flight", name)
     assert len(rows) > 1 and all(row.status == "pass" for row in rows), rows
     order = stepper_of(name).order
@@ -103,14 +103,14 @@ def test_a_stepper_keeps_momentum_and_has_its_order(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", STEPPERS)
-def test_a_stepper_sees_contacts_within_the_step(name: str) -> None:
+def test_a_stepper_detects_contacts_within_the_step(name: str) -> None:
     stepper = stepper_of(name)
     assert stepper.instant is None or 0 <= stepper.instant <= 1
     assert (TarsusEngine("moreau", name).refusal() == "") == stepper.takes_impulses
 
 
 @pytest.mark.parametrize("name", STEPPERS)
-def test_a_stepper_takes_a_law_or_says_why_not(name: str) -> None:
+def test_a_stepper_accepts_a_law_or_explains_why_not(name: str) -> None:
     refusals = [TarsusEngine(law, name).refusal() for law in registry.names("tarsus.contact.laws")]
     assert "" in refusals, "no law goes with it"
     assert all(len(reason) > 20 for reason in refusals if reason)
@@ -129,7 +129,7 @@ def made(name: str) -> Terrain | None:
 
 
 @pytest.mark.parametrize("name", TERRAINS)
-def test_a_terrain_s_frame_is_right_handed_and_its_normal_leads_away(name: str) -> None:
+def test_a_terrain_s_frame_is_right_handed_with_an_outward_normal(name: str) -> None:
     terrain = made(name)
     if terrain is None:
         return
@@ -164,12 +164,12 @@ def test_a_terrain_scales_friction_and_stiffness_by_positive_factors(name: str) 
 
 
 @pytest.mark.parametrize("name", GAITS)
-def test_a_gait_says_where_it_comes_from(name: str) -> None:
+def test_a_gait_has_a_citation(name: str) -> None:
     assert cites(registry.member_class("tarsus.control.gaits", "gait", name, Controller)().citation)
 
 
 @pytest.mark.parametrize("name", GAITS)
-def test_a_gait_explains_its_constants_and_commands(name: str) -> None:
+def test_a_gait_documents_its_parameters_and_commands(name: str) -> None:
     gait = registry.member_class("tarsus.control.gaits", "gait", name, Controller)
     assert isinstance(gait, type)
     assert set(declared(gait)) == {f.name for f in fields(gait)}  # type: ignore[arg-type]
@@ -178,7 +178,7 @@ def test_a_gait_explains_its_constants_and_commands(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", GAITS)
-def test_a_gait_gives_one_torque_a_motor_and_keeps_its_memory_s_size(name: str) -> None:
+def test_a_gait_returns_one_torque_per_motor_and_a_constant_memory_size(name: str) -> None:
     gait = registry.member_class("tarsus.control.gaits", "gait", name, Controller)()
     robots = (m.describe() for m in (mini_cheetah, hoap1))
     robot = next(robot for robot in robots if gait.suits(robot) is None)
@@ -200,7 +200,7 @@ def test_a_gait_gives_one_torque_a_motor_and_keeps_its_memory_s_size(name: str) 
 
 
 @pytest.mark.parametrize("name", ENGINES)
-def test_an_engine_lets_two_balls_fall(name: str) -> None:
+def test_an_engine_simulates_two_falling_balls(name: str) -> None:
     """From different heights, up to the accuracy of single precision."""
     make = registry.member_class("tarsus.engines", "engine", name, Engine)
     variant = next(iter(make.variants))  # type: ignore[attr-defined]
@@ -220,14 +220,14 @@ def test_an_engine_lets_two_balls_fall(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", SCENES)
-def test_a_scene_says_what_it_needs_and_how_far_off_is_allowed(name: str) -> None:
+def test_a_scene_declares_its_requirements_and_tolerances(name: str) -> None:
     scene = registry.member_class("tarsus.validation.scenes", "scene", name, ValidationScene)()
     assert scene.needs <= set(EFFECTS)
     assert len(scene.tolerance) > 40 and scene.__doc__
 
 
 @pytest.mark.parametrize("name", tarsus_papers.names())
-def test_an_experiment_says_what_it_measures(name: str) -> None:
+def test_an_experiment_documents_its_quantities(name: str) -> None:
     experiment = tarsus_papers.load(name)
     assert experiment.paper.text() and experiment.about
     parts = [part.name for part in experiment.parts]
@@ -236,7 +236,7 @@ def test_an_experiment_says_what_it_measures(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_a_command_explains_itself(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_command_has_help_and_examples(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stop:
         cli.main([name, "--help"])
     out = capsys.readouterr().out
@@ -247,7 +247,7 @@ def test_a_command_explains_itself(name: str, capsys: pytest.CaptureFixture[str]
 
 
 @pytest.mark.parametrize("name", PEERS)
-def test_a_peer_says_how_to_get_it_and_what_its_variants_are(name: str) -> None:
+def test_a_peer_documents_installation_and_variants(name: str) -> None:
     """Its file is read whether or not the simulator is installed."""
     engine = engine_class(name)
     assert engine.package and engine.distributions
@@ -259,7 +259,7 @@ def test_a_peer_says_how_to_get_it_and_what_its_variants_are(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", SENSORS)
-def test_a_sensor_reads_what_it_says_also_where_it_is_late(name: str) -> None:
+def test_a_sensor_returns_its_channels_with_and_without_delay(name: str) -> None:
     """With its defaults, on a robot without a ground; a delay of 0 changes nothing."""
     made = registry.member_class("tarsus.sensing", "sensor", name, Sensor)
     pair = {"plain": made(), "late": made(delay=np.array([0, 2]))}  # pyright: ignore[reportCallIssue]

@@ -65,16 +65,16 @@ LISTED = [kind for kind in throw_away.KINDS if kind != "commands"]
 
 
 @pytest.mark.parametrize("kind", LISTED)
-def test_list_shows_it_with_the_first_line_of_its_docstring(python: Python, kind: str) -> None:
+def test_list_shows_new_members_with_their_summary(python: Python, kind: str) -> None:
     (line,) = [x for x in command(python, f"list {kind}").splitlines() if x.startswith(NAME)]
     assert "Throw-away" in line
 
 
-def test_list_shows_every_kind_at_once(python: Python) -> None:
+def test_list_shows_all_kinds(python: Python) -> None:
     assert command(python, "list").count(NAME) == len(LISTED)
 
 
-def test_run_takes_all_of_them_by_name(python: Python) -> None:
+def test_run_accepts_new_members_by_name(python: Python) -> None:
     line = f"run {NAME} --law {NAME} --stepper {NAME} --terrain {NAME} --gait {NAME}"
     numbers = json.loads(
         command(python, f"{line} --set k=10000 offset=0.01 --dt 0.001 --duration 0.3 --json")
@@ -105,7 +105,7 @@ print(json.dumps(found))
 
 
 @pytest.mark.slow
-def test_moreau_takes_the_solver_by_name(python: Python) -> None:
+def test_moreau_accepts_a_new_solver_by_name(python: Python) -> None:
     line = f"run mini_cheetah --gait stand --set solver={NAME} --duration 0.05 --json"
     numbers = json.loads(command(python, line))
     usual = json.loads(command(python, line.replace(NAME, "sor")))
@@ -119,7 +119,7 @@ def known(python: Python) -> dict[str, Any]:
     return json.loads(python("-c", KNOWN))
 
 
-def test_simulation_takes_all_of_them_by_name(known: dict[str, Any]) -> None:
+def test_simulation_accepts_new_members_by_name(known: dict[str, Any]) -> None:
     rest = 0.22 - 0.001 - 2 * 9.81 / 20000
     assert known["height"] == pytest.approx(rest, abs=1e-3)
 
@@ -132,7 +132,7 @@ def test_compare_enumerates_the_law(known: dict[str, Any]) -> None:
     assert NAME in known["compared"]
 
 
-def test_the_gallery_shows_the_experiment(known: dict[str, Any]) -> None:
+def test_the_gallery_shows_a_new_experiment(known: dict[str, Any]) -> None:
     assert f"`{NAME}`: Sums" in known["gallery"]
 
 
@@ -143,7 +143,7 @@ def test_validate_measures_law_stepper_and_scene(python: Python) -> None:
     assert [(row["scene"], row["law"], row["status"]) for row in rows] == [(NAME, NAME, "pass")]
 
 
-def test_validate_judges_the_other_scenes_of_a_new_law(python: Python) -> None:
+def test_validate_runs_the_other_scenes_for_a_new_law(python: Python) -> None:
     line = f"validate --law {NAME} --stepper midpoint --scene"
     (rest,) = json.loads(command(python, f"{line} spring_rest --json"))
     assert rest["status"] == "pass"
@@ -162,7 +162,7 @@ def test_reproduce_runs_the_experiment(python: Python) -> None:
     assert "1 + 1" in command(python, f"reproduce {NAME} --quick --out .")
 
 
-def test_the_command_line_knows_the_command(python: Python) -> None:
+def test_the_command_line_offers_a_new_command(python: Python) -> None:
     assert "Print a word." in command(python, "--help")
     assert command(python, f"{NAME} --word paper") == "thrown away: paper\n"
 
@@ -186,7 +186,7 @@ EXAMINED = {
 EXAMINED |= {kind: f"test_members.py::test_an_{kind[:-1]}_" for kind in ("engines", "experiments")}
 
 
-def test_the_contract_tests_would_examine_each_of_them(python: Python) -> None:
+def test_contract_tests_cover_new_members(python: Python) -> None:
     """Their cases are collected on the copy, not run."""
     options = ("-o", "addopts=", "-p", "no:cacheprovider", "--collect-only", "-q")
     cases = python("-m", "pytest", *options, str(TESTS / "contract")).splitlines()
@@ -195,7 +195,7 @@ def test_the_contract_tests_would_examine_each_of_them(python: Python) -> None:
     assert not missing
 
 
-def test_the_throw_away_members_fulfill_their_contracts(python: Python) -> None:
+def test_temporary_members_fulfill_their_contracts(python: Python) -> None:
     """So the contract tests can be passed by one new file, and each file here is a fair one."""
     options = ("-o", "addopts=", "-p", "no:cacheprovider", "-q", "-k", NAME)
     python("-m", "pytest", *options, str(TESTS / "contract" / "test_members.py"))

@@ -60,7 +60,7 @@ def outside(p: Parameter) -> list[float]:
     "package, name",
     [(package, name) for package, _ in FAMILIES.values() for name in registry.names(package)],
 )
-def test_the_source_alone_tells_the_names(package: str, name: str) -> None:
+def test_parameter_names_are_read_from_the_source(package: str, name: str) -> None:
     """So that a typo is answered before CasADi is imported."""
     family = {package: family for package, family in FAMILIES.values()}[package]
     owner: Any = registry.member_class(package, "member", name, family)
@@ -86,7 +86,7 @@ def test_defaults_are_in_range(owner: type) -> None:
 
 
 @pytest.mark.parametrize("owner", MEMBERS)
-def test_choices_are_those_of_the_annotation(owner: type) -> None:
+def test_choices_match_the_annotation(owner: type) -> None:
     hints = get_type_hints(owner)
     for name, p in declared(owner).items():
         literal = get_origin(hints[name]) is Literal
@@ -96,7 +96,7 @@ def test_choices_are_those_of_the_annotation(owner: type) -> None:
 
 
 @pytest.mark.parametrize("owner", MEMBERS)
-def test_what_is_out_of_range_is_refused_by_name(owner: type) -> None:
+def test_out_of_range_values_are_rejected_by_name(owner: type) -> None:
     whole = sound(owner)
     for name, p in declared(owner).items():
         if p.choices:
@@ -113,7 +113,7 @@ def test_what_is_out_of_range_is_refused_by_name(owner: type) -> None:
 
 
 @pytest.mark.parametrize("owner", [m for m in MEMBERS if str(m.id).startswith("law")])
-def test_one_world_out_of_range_is_enough(owner: type) -> None:
+def test_a_value_out_of_range_in_one_world_is_rejected(owner: type) -> None:
     for name, p in declared(owner).items():
         if p.numeric:
             for wrong in outside(p):
@@ -129,7 +129,7 @@ def test_the_table_has_a_row_for_each_field(owner: type) -> None:
 
 
 @pytest.mark.parametrize("name", registry.names("tarsus.control.gaits"))
-def test_a_gait_says_why_it_does_not_suit_a_robot(name: str) -> None:
+def test_a_gait_explains_why_it_does_not_suit_a_robot(name: str) -> None:
     """Its `suits` and what happens when it is used all the same agree, in the same words."""
     gait = registry.member_class("tarsus.control.gaits", "gait", name, Controller)()
     for robot in registry.names("tarsus.robots"):
@@ -145,7 +145,7 @@ def test_a_gait_says_why_it_does_not_suit_a_robot(name: str) -> None:
 
 
 @pytest.mark.parametrize("owner", MEMBERS)
-def test_several_numbers_where_one_belongs_are_refused(owner: type) -> None:
+def test_arrays_are_rejected_for_scalar_parameters(owner: type) -> None:
     """A field annotated as one number takes one; the message counts what was given."""
     for name, p in declared(owner).items():
         if p.numeric and p.scalar:

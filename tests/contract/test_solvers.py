@@ -343,7 +343,7 @@ def going_through_the_cases(family: str) -> list[list[Array]]:
 )
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("solver", SOLVERS)
-def test_what_calls_itself_converged_is_a_solution(solver: str, family: str, n: int) -> None:
+def test_converged_results_are_solutions(solver: str, family: str, n: int) -> None:
     problem, answer = problems(family, n), answers(solver, family, n)
     assert np.isfinite(answer.L).all() and np.isfinite(answer.memory).all()
     assert np.isin(answer.iterations, np.arange(0, MOST + 1)).all()
@@ -384,7 +384,7 @@ UNSOLVED = {  # the most of 300 that stay unsolved when started cold, measured
 )
 @pytest.mark.parametrize("family", UNSOLVED)
 @pytest.mark.parametrize("solver", SOLVERS)
-def test_hard_problems_seldom_stay_unsolved(solver: str, family: str, n: int) -> None:
+def test_hard_problems_are_almost_always_solved(solver: str, family: str, n: int) -> None:
     answer = answers(solver, family, n)
     assert (~answer.converged).sum() <= 1.2 * UNSOLVED[family][solver]
 
@@ -415,7 +415,7 @@ ITERATIONS = {
 )
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("solver", SOLVERS)
-def test_no_more_iterations_than_measured(solver: str, family: str, n: int) -> None:
+def test_iteration_counts_stay_within_measured_limits(solver: str, family: str, n: int) -> None:
     """Within a twentieth; sor and jor take the same ones in the velocities as in the impulses."""
     measured = ITERATIONS[solver.removesuffix("_velocity"), family][n - 1]
     assert answers(solver, family, n).iterations.mean() <= 1.05 * measured
@@ -423,7 +423,7 @@ def test_no_more_iterations_than_measured(solver: str, family: str, n: int) -> N
 
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("family", FAMILIES)
-def test_one_contact_against_going_through_the_cases(family: str, solver: str) -> None:
+def test_a_single_contact_matches_case_enumeration(family: str, solver: str) -> None:
     problem, answer = problems(family, 1), answers(solver, family, 1)
     sizes = scale(problem, answer.L)
     for k in np.nonzero(answer.converged & problem.active[:, 0])[0]:
@@ -434,7 +434,7 @@ def test_one_contact_against_going_through_the_cases(family: str, solver: str) -
 
 @pytest.mark.parametrize("n", [2, 3])
 @pytest.mark.parametrize("solver", SOLVERS)
-def test_redundant_impulse_move_the_body_alike(solver: str, n: int) -> None:
+def test_redundant_impulses_cause_the_same_motion(solver: str, n: int) -> None:
     """From four points on, who carries what is open, and so is the friction that turns a body: no
     unique velocity.
     """
@@ -476,7 +476,7 @@ def test_without_friction_it_is_a_linear_complementarity_problem(solver: str, n:
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
-def test_open_and_separating_contacts_get_nothing(solver: str) -> None:
+def test_open_and_separating_contacts_have_zero_impulse(solver: str) -> None:
     n, rng = 4, np.random.default_rng(1)
     base = legs(n, 20, rng)
     away = np.linalg.solve(base.G, np.tile([2.0, 0.3, -0.5], (20, n))[..., None])[..., 0]
@@ -489,7 +489,7 @@ def test_open_and_separating_contacts_get_nothing(solver: str) -> None:
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
-def test_an_open_contact_is_as_if_it_were_not_there(solver: str) -> None:
+def test_open_contacts_do_not_affect_the_solution(solver: str) -> None:
     problem = legs(3, 50, np.random.default_rng(2))
     gap = np.full((50, 3), -1e-3)
     gap[:, 1] = 1e9
@@ -520,7 +520,7 @@ def test_newton_s_impact_law(solver: str) -> None:
 
 @pytest.mark.parametrize("heading", [0.0, 0.7, 2.5])
 @pytest.mark.parametrize("solver", SOLVERS)
-def test_a_sliding_block_slows_by_mu_g(solver: str, heading: float) -> None:
+def test_a_sliding_block_decelerates_at_mu_g(solver: str, heading: float) -> None:
     """Flat box on four corners: the normals carry m g dt and tip forwards, friction is mu m g dt
     against the motion.
     """
@@ -546,7 +546,7 @@ def test_a_sliding_block_slows_by_mu_g(solver: str, heading: float) -> None:
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
-def test_a_solution_remembered_is_found_again_at_once(solver: str) -> None:
+def test_a_warm_start_at_the_solution_converges_at_once(solver: str) -> None:
     problem, answer = problems("legs", 4), answers(solver, "legs", 4)
     again = solve(solver, problem, answer.memory)
     closed = problem.active.all(1)
@@ -559,7 +559,7 @@ def test_a_solution_remembered_is_found_again_at_once(solver: str) -> None:
 
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("solver", SOLVERS)
-def test_compiled_is_the_reference(solver: str, family: str) -> None:
+def test_compiled_code_matches_the_reference(solver: str, family: str) -> None:
     n = 3
     kept = answers(solver, family, n).converged & (answers(solver, family, n).iterations < 40)
     problem = problems(family, n).only(np.nonzero(kept)[0][:12])
@@ -575,7 +575,7 @@ def test_compiled_is_the_reference(solver: str, family: str) -> None:
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
-def test_single_precision_with_tolerances_it_can_reach(solver: str) -> None:
+def test_single_precision_converges_with_attainable_tolerances(solver: str) -> None:
     problem = problems("legs", 4)
     answer = solve(solver, problem, bits=32, T_rel=1e-5, T_abs=1e-5)
     assert answer.converged.all()
@@ -583,7 +583,7 @@ def test_single_precision_with_tolerances_it_can_reach(solver: str) -> None:
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
-def test_problems_with_no_or_many_solutions_give_finite_impulse_and_say_so(solver: str) -> None:
+def test_degenerate_problems_give_finite_impulses_and_are_flagged(solver: str) -> None:
     """Painleve: friction so high and coupled that a contact may jam; nothing may become NaN,
     nothing may be hidden.
     """
@@ -600,7 +600,7 @@ def test_problems_with_no_or_many_solutions_give_finite_impulse_and_say_so(solve
 
 
 @pytest.mark.parametrize("solver", ["newton", "exact"])
-def test_what_is_not_solved_gives_no_energy(solver: str) -> None:
+def test_unconverged_impulses_add_no_energy(solver: str) -> None:
     """Steep friction and restitution: an unsolved step of a falling biped once gave it 22 kJ."""
     rng = np.random.default_rng(4)
     problem = coupled(3, 300, rng)
@@ -617,7 +617,7 @@ def test_what_is_not_solved_gives_no_energy(solver: str) -> None:
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
-def test_what_is_not_finite_never_calls_itself_converged(solver: str) -> None:
+def test_non_finite_results_are_not_converged(solver: str) -> None:
     """A number that is none in what is given, and impulses that overflow on the way."""
     problem = problems("legs", 4)
     u = problem.u.copy()
@@ -681,7 +681,7 @@ LAST_STEP = [0.9527, 0.398, 0.65, 2.2274, 3.3825, 2.6984, 0.2029, 5.7529]  # imp
 
 
 @pytest.mark.parametrize("solver", ["newton", "exact"])
-def test_a_contact_that_jams_is_solved(solver: str) -> None:
+def test_a_jammed_contact_is_solved(solver: str) -> None:
     """Along the old slip no friction lies on the cone's edge: impulses of 1e12 N s came out,
     called converged."""
     W = np.linalg.cholesky(np.array(JAMMED_G)).T

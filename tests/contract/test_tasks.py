@@ -40,7 +40,7 @@ def acted(k: int, worlds: tarsus.Environment) -> np.ndarray:
 
 
 @pytest.mark.parametrize("name", TASKS)
-def test_a_task_tells_what_it_asks(name: str) -> None:
+def test_a_task_documents_its_commands(name: str) -> None:
     """Every parameter with a unit and a meaning, every command with a range, in its docstring."""
     task = registry.member_class("tarsus.tasks", "task", name, LearningTask)().fitted(MINI_CHEETAH)
     assert declared(type(task)) and task.commands()
@@ -49,7 +49,7 @@ def test_a_task_tells_what_it_asks(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", TASKS)
-def test_what_a_task_advises_can_be_set(name: str) -> None:
+def test_training_defaults_can_be_set(name: str) -> None:
     """Each setting of each method and law; what is asked for comes before it."""
     advice = registry.member_class("tarsus.tasks", "task", name, LearningTask)().training_defaults(
         MINI_CHEETAH
@@ -71,7 +71,7 @@ def parts(lesson: TrainingSpec) -> dict[str, Any]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TASKS)
-def test_what_ends_begins_anew_and_a_world_is_the_same_alone(name: str) -> None:
+def test_ended_episodes_restart_and_worlds_match_single_worlds(name: str) -> None:
     """Two seconds, with diverged worlds none, the last world again on its own, to the last bit."""
     many = made(name)
     alone = tarsus.Environment(
@@ -95,7 +95,7 @@ def test_what_ends_begins_anew_and_a_world_is_the_same_alone(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TASKS)
-def test_robots_begin_on_the_ground_and_not_in_it(name: str) -> None:
+def test_robots_start_on_the_ground_without_penetration(name: str) -> None:
     """The lowest candidate touches, to float32's rounding, where episodes are scattered; elsewhere
     the posture was drawn again about a position on the ground.
     """
@@ -128,7 +128,7 @@ def lowest(scene: Any, q: np.ndarray, level: float) -> float:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TASKS)
-def test_what_is_seen_of_the_image_of_a_robot_is_the_image(name: str) -> None:
+def test_observations_of_the_mirror_image_are_mirrored(name: str) -> None:
     """A random state and its image, left and right changed, on level ground."""
     worlds = made(name)
     assert worlds.mirror is not None
@@ -148,7 +148,7 @@ def test_what_is_seen_of_the_image_of_a_robot_is_the_image(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TASKS)
-def test_an_action_is_taken_elsewhere_as_at_home(name: str) -> None:
+def test_mirrored_actions_give_mirrored_targets(name: str) -> None:
     """What another simulator's robot takes of what is asked for, and what the worlds took."""
     worlds = made(name)
     eyes = TaskObserver(worlds.work, level_ground(worlds))

@@ -105,7 +105,7 @@ RUN = [
         for page in RUN
     ],
 )
-def test_a_page_s_blocks_and_commands_run(
+def test_code_blocks_and_commands_of_a_page_run(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -139,6 +139,6 @@ def write_specification(text: str) -> None:
     Path(text.splitlines()[0].removeprefix("# ")).write_text(text, encoding="utf-8")
 
 
-def test_a_block_that_is_not_run_has_a_reason() -> None:
+def test_skipped_code_blocks_have_a_reason() -> None:
     skipped = [block for blocks in BLOCKS.values() for block in blocks if block.skipped]
     assert all(len(block.remark) > len("not run: ") + 10 for block in skipped)

@@ -44,7 +44,7 @@ def commands() -> list[Any]:
 
 
 @pytest.mark.parametrize("command", commands())
-def test_a_command_can_be_typed(
+def test_commands_in_the_documents_parse(
     command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -99,7 +99,7 @@ SPECS = [
 
 
 @pytest.mark.parametrize("text", SPECS)
-def test_a_specification_is_read(text: str, tmp_path: Path) -> None:
+def test_specifications_in_the_documents_load(text: str, tmp_path: Path) -> None:
     """By the command whose tables it has."""
     tables = tomllib.loads(text)
     for file in re.findall(r'own = "(.*?)"', text):
@@ -112,5 +112,5 @@ def test_a_specification_is_read(text: str, tmp_path: Path) -> None:
     assert found
 
 
-def test_there_are_specifications() -> None:
+def test_the_documents_contain_specifications() -> None:
     assert len(SPECS) >= 2

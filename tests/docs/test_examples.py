@@ -13,7 +13,7 @@ EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.py"))
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
-def test_a_script_is_short_and_says_what_it_prints(path: Path) -> None:
+def test_examples_are_short_and_document_their_output(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     tree = ast.parse(text)
     compile(tree, str(path), "exec")
@@ -24,7 +24,7 @@ def test_a_script_is_short_and_says_what_it_prints(path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
-def test_a_script_runs_and_prints(path: Path, tmp_path: Path) -> None:
+def test_examples_run(path: Path, tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-W", "error::UserWarning", str(path)],
         cwd=tmp_path,

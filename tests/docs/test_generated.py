@@ -50,7 +50,7 @@ def test_every_page_has_a_summary(make_docs: ModuleType) -> None:
         assert "](" not in summary and not summary.startswith(("|", "`", "<")), path.name
 
 
-def test_they_are_up_to_date(make_docs: ModuleType) -> None:
+def test_generated_tables_are_up_to_date(make_docs: ModuleType) -> None:
     old = [
         path.name
         for path, text in make_docs.pages().items()
@@ -59,20 +59,20 @@ def test_they_are_up_to_date(make_docs: ModuleType) -> None:
     assert not old, f"run `uv run python tools/make_docs.py`: {', '.join(old)} would change"
 
 
-def test_every_page_stands_on_the_site() -> None:
+def test_every_page_is_in_the_navigation() -> None:
     index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8").splitlines()
     pages = [path.stem for path in (ROOT / "docs").glob("*.md") if path.stem != "index"]
     assert not [page for page in pages if page not in index]
 
 
-def test_every_table_is_used_and_ends(make_docs: ModuleType) -> None:
+def test_generated_tables_are_used_and_terminated(make_docs: ModuleType) -> None:
     text = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "docs").glob("*.md"))
     assert set(re.findall(r"<!-- generated: (\w+) -->", text)) == set(make_docs.TABLES)
     assert text.count("<!-- generated: ") == text.count("<!-- end -->")
 
 
 @pytest.mark.parametrize("kind", ["with cut joints", "with every sensor"])
-def test_whatever_stands_in_a_log_is_in_the_conventions(kind: str, make_docs: ModuleType) -> None:
+def test_the_conventions_page_lists_all_log_variables(kind: str, make_docs: ModuleType) -> None:
     """Variables, labels and dimensions, in backticks below the heading `Log`."""
     log = make_docs.log() if kind == "with cut joints" else sensed_run()
     page = (ROOT / "docs" / "conventions.md").read_text(encoding="utf-8").partition("## Log")[2]

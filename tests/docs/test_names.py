@@ -61,7 +61,7 @@ def resolves(dotted: str) -> bool:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_what_a_page_names_exists(page: Path) -> None:
+def test_names_in_pages_exist(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     own = {"my_floor.py", "my_gait.py", "my_ridge.py", "my_task.py", "my_goal.py", "my_outcomes.py"}
     own |= {"policy.toml", "my_package/soft_mud.py", "my_package/drop_height.py"}
@@ -73,7 +73,7 @@ def test_what_a_page_names_exists(page: Path) -> None:
     assert not wrong, f"{page.name} names what is not there: {', '.join(sorted(set(wrong)))}"
 
 
-def test_identifiers_of_the_notation_are_in_the_code() -> None:
+def test_identifiers_in_the_notation_exist_in_the_code() -> None:
     """Every word in backticks in a column `identifier` is one of a file in src."""
     known = {w for path in SOURCE.rglob("*.py") for w in WORD.findall(path.read_text("utf-8"))}
     wrong, rows, column = list[str](), 0, -1
@@ -91,7 +91,7 @@ def test_identifiers_of_the_notation_are_in_the_code() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_links_lead_somewhere(page: Path) -> None:
+def test_links_are_valid(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     targets = re.findall(r"\]\((?!https?:|mailto:|#)([^)#\s]+)", text)
     wrong = [target for target in targets if not (page.parent / target).exists()]

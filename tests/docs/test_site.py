@@ -55,7 +55,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
-def test_links_inside_lead_somewhere_and_nothing_is_loaded_from_elsewhere(site: Path) -> None:
+def test_internal_links_are_valid_and_nothing_is_loaded_externally(site: Path) -> None:
     pages = {path.resolve(): Page(path) for path in site.rglob("*.html")}
     assert len(pages) > 60
     wrong = []
@@ -75,7 +75,7 @@ def test_links_inside_lead_somewhere_and_nothing_is_loaded_from_elsewhere(site: 
 
 
 @pytest.mark.slow
-def test_every_public_name_stands_in_the_reference(site: Path) -> None:
+def test_the_reference_contains_every_public_name(site: Path) -> None:
     import tarsus
 
     anchors, names = Page(site / "api.html").anchors, [n for n in tarsus.__all__ if n[0] != "_"]
@@ -84,7 +84,7 @@ def test_every_public_name_stands_in_the_reference(site: Path) -> None:
 
 
 @pytest.mark.slow
-def test_every_page_is_there_as_markdown_too(site: Path) -> None:
+def test_every_page_is_also_served_as_markdown(site: Path) -> None:
     named = re.findall(r"\]\((\S+)\)", (site / "llms.txt").read_text(encoding="utf-8"))
     assert len(named) > 40
     assert all((site / name).is_file() for name in named)

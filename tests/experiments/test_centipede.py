@@ -17,7 +17,7 @@ from tarsus_papers.gehring2014.centipede import centipede
 
 
 @pytest.mark.parametrize(("legs", "points"), [(2, 1), (8, 2), (16, 4)])
-def test_its_size_follows_its_legs(legs: int, points: int) -> None:
+def test_the_number_of_legs_sets_the_size(legs: int, points: int) -> None:
     mechanism = centipede(legs, points)
     sizes = {
         "minimal": (6 + 3 * legs, 0),
@@ -30,7 +30,7 @@ def test_its_size_follows_its_legs(legs: int, points: int) -> None:
     assert len(mechanism.candidates) == legs * points
 
 
-def test_it_stands_on_its_feet_and_they_carry_its_weight() -> None:
+def test_the_centipede_stands_and_its_feet_carry_its_weight() -> None:
     robot = Robot.of(centipede(4, 2))
     simulation = Simulation(robot, Moreau(solver="sor"), controller=Stand(kp=300.0, kd=5.0))
     simulation.advance(2.0)
@@ -42,6 +42,6 @@ def test_it_stands_on_its_feet_and_they_carry_its_weight() -> None:
 @pytest.mark.parametrize(
     ("legs", "points", "subject"), [(3, 1, "legs"), (0, 1, "legs"), (4, 3, "points")]
 )
-def test_others_are_refused(legs: int, points: int, subject: str) -> None:
+def test_unsuitable_robots_are_rejected(legs: int, points: int, subject: str) -> None:
     with refused(InvalidValue, subject):
         centipede(legs, points)

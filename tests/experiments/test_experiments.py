@@ -65,12 +65,12 @@ class Page(HTMLParser):
         assert self.open.pop() == tag
 
 
-def test_all_that_must_hold_does(made: tuple[str, Path, dict[str, Any]]) -> None:
+def test_all_checks_hold(made: tuple[str, Path, dict[str, Any]]) -> None:
     assert tarsus_papers.failed(made[2]) == []
     assert any(part["checks"] for part in made[2]["parts"].values())
 
 
-def test_published_numbers_have_their_place(made: tuple[str, Path, dict[str, Any]]) -> None:
+def test_published_values_cite_their_location(made: tuple[str, Path, dict[str, Any]]) -> None:
     for part in made[2]["parts"].values():
         for row in part["rows"]:
             assert row["published"] is None or row["where"], row
@@ -78,7 +78,7 @@ def test_published_numbers_have_their_place(made: tuple[str, Path, dict[str, Any
                 assert row["ratio"] == pytest.approx(row["measured"] / row["published"])
 
 
-def test_the_page_needs_nothing_else(made: tuple[str, Path, dict[str, Any]]) -> None:
+def test_the_page_is_self_contained(made: tuple[str, Path, dict[str, Any]]) -> None:
     name, folder, record = made
     text = (folder / f"{name}.html").read_text(encoding="utf-8")
     page = Page(text)
@@ -139,13 +139,13 @@ PAPER = Reference("Nobody", "misc", ("Nobody, N.",), "Nothing", "n.d.")
 SMALL = Experiment("Small", PAPER, "about", (First(), Second()))
 
 
-def test_a_part_brings_those_it_needs_in_reading_order() -> None:
+def test_parts_include_their_dependencies_in_order() -> None:
     assert [part.name for part in SMALL.select(["second"])] == ["first", "second"]
     assert [part.name for part in SMALL.select(["first"])] == ["first"]
     assert tarsus_papers.findings(SMALL, ["second"])["second"].data == {"double": 4.0}
 
 
-def test_a_check_that_does_not_hold_is_told() -> None:
+def test_failed_checks_are_reported() -> None:
     record = _record.record("small", SMALL, tarsus_papers.findings(SMALL), quick=False)
     assert tarsus_papers.failed(record) == ["second: x is three: 2"]
     assert record["parts"]["first"]["rows"][0]["ratio"] == 0.5
@@ -167,7 +167,7 @@ def test_files_are_written_together_or_not_at_all(tmp_path: Path) -> None:
         ("reproduce gehring2014 --out /dev/null/x", "/dev/null/x"),
     ],
 )
-def test_bad_input_is_told_before_anything_is_run(
+def test_bad_input_is_rejected_before_anything_runs(
     arguments: str, message: str, capsys: pytest.CaptureFixture
 ) -> None:
     assert cli.main(arguments.split()) == 2
@@ -184,7 +184,9 @@ def test_without_a_name_it_lists_experiments_and_parts(capsys: pytest.CaptureFix
 
 
 @pytest.mark.slow
-def test_the_command_writes_what_it_says(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+def test_the_command_writes_the_files_it_reports(
+    tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
     arguments = [
         "reproduce",
         "gehring2014",

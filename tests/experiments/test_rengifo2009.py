@@ -65,7 +65,7 @@ def test_without_k_p_a_landing_ends_v_over_k_v_deep() -> None:
 
 
 @pytest.mark.parametrize("factor", [0.1, 10.0])
-def test_a_scaled_robot_is_heavier_in_every_respect(factor: float) -> None:
+def test_scaling_a_robot_scales_all_inertias(factor: float) -> None:
     """Its mass matrix, and so every acceleration by scaled forces, is the old one's multiple."""
     for robot in (ball(), brick(), biped()):
         q = np.array(robot.keyframes.get("stand", robot.neutral()))
@@ -116,7 +116,7 @@ def test_the_second_half_of_a_stance_lies_between_landing_and_lift_off(steady: B
 
 
 @pytest.mark.slow
-def test_all_that_must_hold_in_the_full_walk_and_on_all_robots_does() -> None:
+def test_all_checks_hold_in_the_full_walk_on_all_robots() -> None:
     found = tarsus_papers.findings(tarsus_papers.load("rengifo2009"), ["walk", "parameters"])
     assert not [c for finding in found.values() for c in finding.checks if not c.holds]
     assert set(found["parameters"].data["differences"]) >= {"biped", "hoap1", "mini_cheetah"}

@@ -20,14 +20,14 @@ def test_hoap1_walks_on_the_paper_s_floor_with_and_without_static_friction() -> 
     assert found["friction"].data["apart_m"] < 0.02
 
 
-def test_a_point_s_distance_from_a_sole() -> None:
+def test_distance_of_a_point_from_a_sole() -> None:
     sole = np.array([[0, 0], [2, 0], [2, 1], [0, 1.0]])
     assert outside(np.array([1.0, 0.5]), sole) == 0
     assert outside(np.array([1.0, -0.3]), sole) == pytest.approx(0.3)
     assert outside(np.array([2.3, 1.4]), sole) == pytest.approx(0.5, rel=2e-3)
 
 
-def test_what_is_slow_is_left_out() -> None:
+def test_slow_parts_are_skipped() -> None:
     time = DT * np.arange(2000)
     slow, fast = np.sin(2 * np.pi * 5 * time), 0.5 * np.sin(2 * np.pi * 50 * time)
     found = high_pass((slow + fast)[:, None], 20.0)

@@ -23,7 +23,7 @@ def test_a_thousand_steps_of_trot_equal_one_lane_of_the_processor(bits: int) -> 
     assert found["all_the_same_bits"], found  # every operation rounds as IEEE 754 says, on both
 
 
-def test_run_to_run_and_whatever_the_block_the_same_bits() -> None:
+def test_results_are_bitwise_equal_between_runs_and_block_sizes() -> None:
     assert gpu_checks.deterministic(CudaLauncher, 4096, 400)["ok"]
 
 
@@ -48,7 +48,7 @@ def test_outputs_are_device_arrays_and_the_view_is_the_state_itself() -> None:
     assert not np.array_equal(steps.get(), sim.backend.output("steps").get())
 
 
-def test_two_simulations_and_another_thread_of_python() -> None:
+def test_two_simulations_run_from_another_python_thread() -> None:
     import cupy
 
     both = [

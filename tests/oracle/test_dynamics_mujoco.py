@@ -120,7 +120,7 @@ class Theirs:
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_dynamics_are_mujocos(name: str) -> None:
+def test_dynamics_match_mujoco(name: str) -> None:
     robot, model = compiled(name)
     ask = Interpreted(robot)
     for seed in range(5):
@@ -145,7 +145,7 @@ def test_dynamics_are_mujocos(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["armature", "two free bodies"])
-def test_compiled_dynamics_are_mujocos(name: str) -> None:
+def test_compiled_dynamics_match_mujoco(name: str) -> None:
     robot, model = compiled(name)
     tau = np.random.default_rng(0).uniform(-1, 1, (9, robot.nu))
     q, u = (
@@ -163,7 +163,7 @@ def test_compiled_dynamics_are_mujocos(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["free body with ball joints", "slides"])
-def test_a_step_of_the_coordinates_is_mujocos(name: str) -> None:
+def test_integrating_coordinates_matches_mujoco(name: str) -> None:
     robot, model = compiled(name)
     q, u = random_state(robot, 3)
     theirs = Theirs(robot, model, q, u).data

@@ -98,7 +98,7 @@ def errors(ask: Any, robot: Robot, model: Any, seed: int) -> dict[str, float]:
 
 
 @pytest.mark.parametrize("file", [case(name) for name in FILES])
-def test_dynamics_are_pinocchios(file: Path) -> None:
+def test_dynamics_match_pinocchio(file: Path) -> None:
     robot, model = both(file)
     ask = Interpreted(robot)
     for seed in range(5):
@@ -107,7 +107,7 @@ def test_dynamics_are_pinocchios(file: Path) -> None:
 
 
 @pytest.mark.parametrize("name", COMPILED)
-def test_compiled_dynamics_are_pinocchios(name: str) -> None:
+def test_compiled_dynamics_match_pinocchio(name: str) -> None:
     robot, model = both(FILES[name])
     q, u = (
         np.array(part)

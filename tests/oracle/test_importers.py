@@ -70,7 +70,7 @@ def test_mass_matrix_and_center_of_mass(file: Path) -> None:
 
 
 @every_robot
-def test_places_of_bodies_and_frames(file: Path) -> None:
+def test_poses_of_bodies_and_frames(file: Path) -> None:
     mechanism, model = both(file)
     data = model.createData()
     q, u = random_state(mechanism, 7)
@@ -91,7 +91,7 @@ def test_places_of_bodies_and_frames(file: Path) -> None:
 
 
 @every_robot
-def test_conversion_there_and_back_in_a_batch(file: Path) -> None:
+def test_conversions_round_trip_in_a_batch(file: Path) -> None:
     mechanism, model = both(file)
     states = [random_state(mechanism, seed) for seed in range(6)]
     q, u = (np.array([state[part] for state in states]).reshape(2, 3, -1) for part in (0, 1))

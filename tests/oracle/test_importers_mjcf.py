@@ -111,7 +111,7 @@ def assert_like_mujoco(mechanism: Mechanism, text_or_model: object) -> None:
 
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.filterwarnings("ignore::tarsus.errors.TarsusWarning")
-def test_motion_is_mujocos(name: str) -> None:
+def test_motion_matches_mujoco(name: str) -> None:
     text = mjcf(MODELS[name], MOTORS if name == "rotors" else "")
     assert_like_mujoco(check(read_mjcf(text)), text)
 
@@ -202,7 +202,7 @@ def test_candidates_of_every_shape() -> None:
     assert np.allclose(np.linalg.norm(np.array(standing)[:, :2], axis=1), 0.1)
 
 
-def test_what_is_dropped_is_said() -> None:
+def test_ignored_elements_are_reported() -> None:
     world = f"""<geom type="plane" size="1 1 1" pos="0 0 .2"/><body name="target" mocap="true"/>
         <body name="wall"><geom name="w" type="box" size="1 1 1"/></body>
         <body name="a"><freejoint/>{BALL}<body name="b"><joint name="j" stiffness="3 1 0"/>
@@ -250,7 +250,7 @@ def test_a_plain_robot_is_read_without_warnings(tmp_path: Path) -> None:
     assert mechanism.name == "test" and mechanism.floating
 
 
-def test_conversion_there_and_back_in_a_batch() -> None:
+def test_conversions_round_trip_in_a_batch() -> None:
     text = mjcf(MODELS["free body with a ball joint"])
     mechanism, model = read_mjcf(text), mujoco.MjModel.from_xml_string(text)
     states = [random_state(mechanism, seed) for seed in range(4)]
@@ -273,7 +273,7 @@ def test_urdf_in_mujoco() -> None:
     assert_like_mujoco(replace(mechanism, frames=()), text)  # MuJoCo forgets the links it fuses
 
 
-def test_our_own_mjcf_comes_back() -> None:
+def test_exported_mjcf_round_trips() -> None:
     robot = mini_cheetah.describe()
     again = check(read_mjcf(to_mjcf(robot)))
     assert again.body_names == robot.body_names and again.joint_names == robot.joint_names

@@ -49,7 +49,7 @@ def numbers(element: ET.Element | None) -> np.ndarray:
 
 
 @every_file
-def test_masses_places_and_centers_as_the_file_writes_them(name: str) -> None:
+def test_masses_poses_and_centers_match_the_file(name: str) -> None:
     mechanism, model = cassie(name)
     placed = dict(
         zip(mechanism.body_names, poses(mechanism, mechanism.keyframes[DRAWN]), strict=True)
@@ -94,7 +94,7 @@ def test_springs_ranges_dampers_and_the_ten_motors() -> None:
         assert joint.damping == (0.0 if damping is None else numbers(damping)[0])
 
 
-def test_the_rotors_of_the_gearboxes_turn_as_often_as_the_file_says() -> None:
+def test_gearbox_rotors_have_the_gear_ratio_of_the_file() -> None:
     mechanism, model = cassie("cassie")
     ratios = {
         gearbox.get("name"): float(numbers(gearbox.find("gearbox_ratio"))[0])

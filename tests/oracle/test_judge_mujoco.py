@@ -67,7 +67,7 @@ def run(cheetah: Robot) -> tuple[MujocoSimulation, xr.Dataset]:
     return simulation, simulation.run(SECONDS)
 
 
-def test_a_log_of_mujoco_gets_the_figures_of_its_recorder(trot, run, tmp_path: Path) -> None:
+def test_a_mujoco_log_is_judged_like_its_recording(trot, run, tmp_path: Path) -> None:
     """From the arrays, from the log, from its file, and in the summary."""
     np.savez(tmp_path / "trot.npz", **trot[0])
     save_log(run[1], tmp_path / "trot.nc")
@@ -82,7 +82,7 @@ def test_a_log_of_mujoco_gets_the_figures_of_its_recorder(trot, run, tmp_path: P
     assert not card["not_judged"]
 
 
-def test_the_log_holds_the_forces_and_the_ways_of_all_feet(cheetah: Robot, trot, run) -> None:
+def test_the_log_contains_forces_and_slips_of_all_feet(cheetah: Robot, trot, run) -> None:
     log = run[1]
     assert np.abs(log["force_world"].values - trot[1][1:]).max() < 1e-9
     # open feet: where the robot's own kinematics put them before the step
@@ -93,7 +93,7 @@ def test_the_log_holds_the_forces_and_the_ways_of_all_feet(cheetah: Robot, trot,
     assert set(np.unique(log["state"])) == {0, 1, 2}
 
 
-def test_a_replay_ends_where_the_run_did(run) -> None:
+def test_a_replay_reproduces_the_final_state(run) -> None:
     simulation, log = run
     replay, data = simulation.replay(log), mujoco.MjData(simulation.model)
     mujoco.mj_setState(simulation.model, data, replay.start[0], mujoco.mjtState.mjSTATE_FULLPHYSICS)
@@ -109,14 +109,14 @@ def test_mujocos_step_and_our_ledger_agree_to_round_off(trot) -> None:
     assert card["energy"]["unbalanced"] < 1e-12 * card["energy"]["motors"]
 
 
-def test_a_wrong_force_is_found(trot) -> None:
+def test_a_wrong_force_is_detected(trot) -> None:
     wrong = dict(trot[0]) | {"contact_force": 1.05 * trot[0]["contact_force"]}
     card = tarsus.judge(wrong, "mini_cheetah")
     assert card["residuals"]["equation_N"] > 0.1
     assert card["energy"]["unbalanced"] > 1e-3
 
 
-def test_the_short_recipe_judges_almost_the_same(cheetah: Robot, trot) -> None:
+def test_the_short_recipe_gives_nearly_the_same_verdicts(cheetah: Robot, trot) -> None:
     full, forces = trot
     short = {name: full[name] for name in ("time", "qpos", "qvel", "qfrc_actuator")} | {
         "contact_force": forces
@@ -128,7 +128,7 @@ def test_the_short_recipe_judges_almost_the_same(cheetah: Robot, trot) -> None:
     assert card["penetration_max"] == pytest.approx(exact["penetration_max"], rel=1e-6)
 
 
-def test_what_is_not_known_is_not_judged(cheetah: Robot, trot) -> None:
+def test_unknown_quantities_are_not_judged(cheetah: Robot, trot) -> None:
     short = {name: trot[0][name] for name in ("time", "qpos", "qvel")} | {"contact_force": trot[1]}
     card = tarsus.judge(short, cheetah)
     assert card["creep_max"] is None and card["residuals"]["cone_Ns"] is None
@@ -151,7 +151,7 @@ def test_a_standing_robot_on_the_implicit_integrator(cheetah: Robot) -> None:
 @pytest.mark.parametrize(
     "stepper", ["midpoint", pytest.param("symplectic_euler", marks=pytest.mark.slow)]
 )
-def test_our_own_run_gets_the_figures_of_its_summary(stepper: str, tmp_path: Path) -> None:
+def test_a_tarsus_run_is_judged_like_its_summary(stepper: str, tmp_path: Path) -> None:
     simulation = tarsus.Simulation(
         "mini_cheetah", stepper=stepper, terrain=tarsus.Slope(angle=0.05), controller="trot"
     )
@@ -188,7 +188,7 @@ ROD = '<geom type="capsule" fromto="0 0 0 0 0 .2" size=".02" mass=".3"/>'
 
 
 @pytest.mark.parametrize("text", [FOUR_BAR, GRIPPER])
-def test_loops_and_joints_that_follow_are_judged_in_both_engines(text: str, tmp_path: Path) -> None:
+def test_loops_and_mimic_joints_are_judged_in_both_engines(text: str, tmp_path: Path) -> None:
     """And move alike, but for the softness of MuJoCo's equalities."""
     file = tmp_path / "robot.xml"
     file.write_text(text.format(rod=ROD))
@@ -212,7 +212,7 @@ def test_loops_and_joints_that_follow_are_judged_in_both_engines(text: str, tmp_
     assert card["energy"] is None and "qfrc_passive" in card["not_judged"]["equation_N"]
 
 
-def test_a_loop_with_a_motor_is_refused_with_what_to_do() -> None:
+def test_a_motor_on_a_loop_joint_is_rejected_with_advice() -> None:
     hinge, there = Joint("pin", "hinge", axis=np.array([0.0, 1, 0])), np.array([0, 0, 0.2])
     pin = LoopJoint(hinge, 0, 1, there)
     robot = Robot.of(read_mjcf(FOUR_BAR.format(rod=ROD)))

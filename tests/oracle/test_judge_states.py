@@ -77,7 +77,7 @@ def in_the_air(log: dict[str, np.ndarray]) -> dict[str, Any]:
     return bare | {"contact_force": np.zeros((count, 20, 3)), "mu": 0.8}
 
 
-def test_torques_of_mjdata_are_made_those_that_acted(hopper: Any) -> None:
+def test_torques_of_mjdata_are_shifted_to_the_step_they_acted_in(hopper: Any) -> None:
     """By what the robot's file says, what the run says, or an argument; else they are not known."""
     file = hopper("implicitfast", 1.0)
     log = in_the_air(run(file, steps=15))
@@ -119,7 +119,7 @@ def test_float32_states_are_judged_to_their_digits(hopper: Any) -> None:
     assert card["verdicts"]["energy"]["verdict"] == "pass"
 
 
-def test_rows_several_steps_apart_under_held_control_are_judged_whole(hopper: Any) -> None:
+def test_rows_several_steps_apart_with_constant_control_are_judged(hopper: Any) -> None:
     file = hopper()
     log = states(run(file, hold=4))
     thinned = {name: value[::4] for name, value in log.items()}
@@ -129,7 +129,7 @@ def test_rows_several_steps_apart_under_held_control_are_judged_whole(hopper: An
         assert card["residuals"][name] == pytest.approx(value, rel=1e-6, abs=1e-9), name
 
 
-def test_without_control_signals_states_show_the_depth_alone(hopper: Any) -> None:
+def test_without_control_signals_only_the_depth_is_judged(hopper: Any) -> None:
     file = hopper()
     log = states(run(file))
     whole = tarsus.judge(log, file)
@@ -189,7 +189,7 @@ def test_uneven_rows_are_named(hopper: Any) -> None:
         tarsus.judge(log, file)
 
 
-def test_thinned_forces_are_judged_by_contact_alone() -> None:
+def test_sparse_forces_are_judged_by_contact_only() -> None:
     """Every fifth row of a run of ours, with the length of its steps."""
     simulation = tarsus.Simulation("mini_cheetah", controller="stand")
     from tarsus.comparison.trajectory import arrays_of
@@ -208,7 +208,7 @@ def test_thinned_forces_are_judged_by_contact_alone() -> None:
         tarsus.judge(thinned | {"dt": 0.002}, "mini_cheetah")
 
 
-def test_verdicts_follow_the_robots_own_measures(hopper: Any) -> None:
+def test_verdict_limits_scale_with_the_robot(hopper: Any) -> None:
     """MuJoCo's default contact creeps; ours does not. Limits grow with the robot."""
     ours = tarsus.judge(tarsus.Simulation("mini_cheetah", controller="stand").run(0.3))
     assert {told["verdict"] for told in ours["verdicts"].values()} == {"pass"}

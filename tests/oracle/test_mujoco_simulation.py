@@ -106,7 +106,7 @@ def test_a_box_slides_down_a_slope_with_the_friction_of_its_file(tmp_path: Path)
         assert braked / (g * np.cos(np.radians(20))) == pytest.approx(mu or 0.2, rel=0.02)
 
 
-def test_the_file_s_time_step_is_used_and_its_own_pairs_are_reported() -> None:
+def test_the_file_time_step_is_used_and_explicit_pairs_are_reported() -> None:
     text = """<mujoco model="two"><option timestep=".001"/><worldbody>{0}<body name="b" pos="0 0 1">
     <freejoint/><geom size=".1"/></body></worldbody></mujoco>"""
     ball = '<body name="a" pos="0 0 .5"><freejoint/><geom size=".1"/></body>'
@@ -119,7 +119,7 @@ def test_the_file_s_time_step_is_used_and_its_own_pairs_are_reported() -> None:
     assert "own-contacts-ignored" not in {notice.code for notice in alone.warnings}
 
 
-def test_a_comparison_takes_the_friction_of_a_file_unless_one_is_given(tmp_path: Path) -> None:
+def test_a_comparison_uses_the_file_friction_by_default(tmp_path: Path) -> None:
     box = slippery_box(tmp_path)
     for given, expected in (({}, 0.2), ({"mu": 0.5}, 0.5)):
         extra = CompareOptions(material=given, bars=False, limits=False)
@@ -128,7 +128,7 @@ def test_a_comparison_takes_the_friction_of_a_file_unless_one_is_given(tmp_path:
             assert any("values from the file" in note for note in run.warnings) == (not given)
 
 
-def test_runs_go_on_and_start_again(cheetah: Robot) -> None:
+def test_runs_continue_and_restart(cheetah: Robot) -> None:
     simulation = MujocoSimulation(cheetah, controller="trot", dt=0.002)
     simulation.set(command={"speed": 0.3})
     whole = simulation.run(0.2)
@@ -141,7 +141,7 @@ def test_runs_go_on_and_start_again(cheetah: Robot) -> None:
     assert json.loads(whole.attrs["command"])["speed"] == 0.3
 
 
-def test_a_function_of_t_q_u_drives_it(cheetah: Robot) -> None:
+def test_a_function_of_t_q_u_is_a_controller(cheetah: Robot) -> None:
     posture = np.array(cheetah.keyframes["stand"])[7:]
     pd = MujocoSimulation(
         cheetah, controller=lambda t, q, u: 40 * (posture - q[7:]) - u[6:], dt=0.002
@@ -150,14 +150,14 @@ def test_a_function_of_t_q_u_drives_it(cheetah: Robot) -> None:
     assert log["q"].values[-1, 2] > 0.2 and np.abs(log["tau"].values).max() > 1
 
 
-def test_a_run_that_diverges_says_when_and_keeps_its_log(cheetah: Robot) -> None:
+def test_a_diverged_run_reports_its_time_and_keeps_its_log(cheetah: Robot) -> None:
     wild = MujocoSimulation(cheetah, controller=lambda t, q, u: 17 * np.sign(u[6:] + 1e-9), dt=0.02)
     with pytest.raises(tarsus.Diverged, match="use a smaller dt") as caught:
         wild.run(5.0)
     assert caught.value.log is not None and np.isfinite(caught.value.log["q"]).all()
 
 
-def test_runge_kutta_is_not_called_balanced(cheetah: Robot) -> None:
+def test_balance_is_not_judged_under_runge_kutta(cheetah: Robot) -> None:
     simulation = MujocoSimulation(cheetah, MujocoSettings(integrator="RK4"), controller="stand")
     log = simulation.run(0.1)
     assert "RK4" in log.attrs["warnings"] and np.isnan(log["equation_residual"]).all()
@@ -165,13 +165,13 @@ def test_runge_kutta_is_not_called_balanced(cheetah: Robot) -> None:
     assert "equation_N" in tarsus.judge(log)["not_judged"]
 
 
-def test_zyx_angles_are_the_rotations() -> None:
+def test_zyx_angles_match_the_rotations() -> None:
     given = np.random.default_rng(3).uniform([-3, -1.5, -3], [3, 1.5, 3], (50, 3))
     quaternions = Rotation.from_euler("ZYX", given).as_quat(scalar_first=True)
     assert np.abs(zyx_angles(quaternions) - given).max() < 1e-9
 
 
-def test_both_start_alike_and_have_angles_without_jumps(cheetah: Robot) -> None:
+def test_both_engines_start_equal_with_continuous_angles(cheetah: Robot) -> None:
     spin = ["heading=0", "tracking=0", "capture=0", "lean=0"]
     logs, starts = [], []
     for made in (
@@ -203,7 +203,7 @@ def test_both_start_alike_and_have_angles_without_jumps(cheetah: Robot) -> None:
         ("--speed 20", "out of reach"),
     ],
 )
-def test_what_mujoco_cannot_do_is_refused(
+def test_unsupported_options_are_rejected_for_mujoco(
     arguments: str, message: str, capsys: pytest.CaptureFixture
 ) -> None:
     line = ["run", "mini_cheetah", "--engine", "mujoco", "--duration", "0.1", *arguments.split()]
@@ -224,7 +224,7 @@ def test_the_command_writes_log_and_picture(tmp_path: Path, capsys: pytest.Captu
     assert cli.main(["judge", str(tmp_path / "mini_cheetah.nc")]) == 0
 
 
-def test_loops_that_mjcf_cannot_close_are_refused(cheetah: Robot) -> None:
+def test_loops_that_mjcf_cannot_express_are_rejected(cheetah: Robot) -> None:
     pin = LoopJoint(Joint("pin", "slide"), 3, 6, np.zeros(3))
     with refused(Unsupported, "pin"):
         MujocoSimulation(replace(cheetah, loops=(pin,)), controller="stand")

@@ -145,7 +145,7 @@ def test_the_same_problem_has_the_same_forces(law: SoftConvex) -> None:
 
 
 @pytest.mark.parametrize("law", LAWS)
-def test_a_robot_feels_the_same_forces_in_its_first_step(law: SoftConvex) -> None:
+def test_first_step_forces_match_mujoco(law: SoftConvex) -> None:
     """Whole step, own kinematics: MuJoCo puts a contact half a penetration higher, hence 1e-4 and
     not 1e-6.
     """

@@ -18,7 +18,7 @@ from tarsus.mujoco_runs.whole_robot import with_pairs_and_servos
 from tarsus_bench.whole_cases import STICTION, whole
 
 
-def test_pairs_and_servos_in_mujoco_are_ours(tmp_path) -> None:
+def test_pairs_and_servos_match_in_mujoco(tmp_path) -> None:
     path = tmp_path / "biped.xml"
     path.write_text(biped())
     robot = whole(str(path))
@@ -53,7 +53,7 @@ def test_pairs_and_servos_in_mujoco_are_ours(tmp_path) -> None:
     np.testing.assert_array_equal(robot.signals["stand"][0], robot.keyframes["stand"][7:])
 
 
-def test_other_actuators_are_refused(tmp_path) -> None:
+def test_unsupported_actuators_are_rejected(tmp_path) -> None:
     path = tmp_path / "biped.xml"
     path.write_text(biped())
     robot = whole(str(path))

@@ -36,7 +36,7 @@ def lowest(robot, data) -> np.ndarray:
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_figures(name: str):
+def test_mass_and_dimensions(name: str):
     robot = tarsus.load(name)
     bodies, motors, mass, standing, straight, com = FIGURES[name]
     assert (len(robot.bodies), len(robot.actuators)) == (bodies, motors)
@@ -113,7 +113,7 @@ def test_hoap1_is_scaled_to_its_mass():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["hoap1", "biped"])
-def test_a_humanoid_stands_when_asked_to(name: str):
+def test_a_humanoid_stands_with_the_stand_gait(name: str):
     notices: list[WarningRecord] = []
     robot = tarsus.load(name)
     robot, gait = default_controller.prepare(robot, "stand", 0.0025, notices)
@@ -146,7 +146,7 @@ def test_hyq_walks_by_default():
     assert q[-1, 0] > 0.5 and q[:, 2].min() > 0.5 and np.abs(log["tau"].values).max() <= hyq.TORQUE
 
 
-def test_hyq_s_knees_and_trunk_may_touch_unless_its_feet_alone_are_asked_for():
+def test_hyq_has_knee_and_trunk_candidates_by_default():
     robot = tarsus.load("hyq")
     assert len(robot.candidates) == 20
     q = np.array(robot.keyframes["stand"])
@@ -161,7 +161,7 @@ def test_hyq_s_knees_and_trunk_may_touch_unless_its_feet_alone_are_asked_for():
     assert len(scene.candidates) == 4 and not scene.secondary
 
 
-def test_hyq_s_servos_hold_a_drop_of_half_a_meter():
+def test_hyq_survives_a_drop_of_half_a_meter():
     """It totters and comes to rest; from 1 m 150 N m do not: the knees reach the ground."""
     simulation = tarsus.Simulation("hyq", controller="stand")
     q, standing = simulation.q, simulation.q[2]
@@ -175,7 +175,7 @@ def test_hyq_s_servos_hold_a_drop_of_half_a_meter():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("limits", [True, False], ids=["stops", "no stops"])
-def test_hyq_without_torques_rests_on_its_stops_or_else_on_its_knees(limits: bool) -> None:
+def test_unpowered_hyq_rests_on_its_joint_limits_or_knees(limits: bool) -> None:
     """Folded to their stops its legs bear it; without stops it lies on more than feet. Dry friction
     may hold a joint a little before its stop: which ones is decided by how the fall went.
     """

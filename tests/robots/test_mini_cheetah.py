@@ -53,7 +53,7 @@ def mass_matrix(mechanism: Mechanism, q: np.ndarray) -> np.ndarray:
     return M
 
 
-def test_figures():
+def test_mass_and_dimensions():
     assert len(ROBOT.bodies) == 13 and ROBOT.nq == 19 and ROBOT.nu == 18
     assert ROBOT.mass == pytest.approx(MASS, abs=1e-12)
     assert ROBOT.keyframes["stand"][2] == pytest.approx(STAND_HEIGHT, abs=1e-12)
@@ -63,7 +63,7 @@ def test_figures():
     assert armatures == pytest.approx([0.002268, 0.002268, 0.0054840807] * 4)
 
 
-def test_feet_touch_the_ground_and_com():
+def test_feet_touch_the_ground_below_the_center_of_mass():
     model = mujoco.MjModel.from_xml_string(to_mjcf(ROBOT))
     data = mujoco.MjData(model)
     mujoco.mj_resetDataKeyframe(model, data, 0)
@@ -84,7 +84,7 @@ def test_left_and_right_are_mirror_images():
         assert right.inertia.about_com == pytest.approx(flip @ left.inertia.about_com @ flip)
 
 
-def test_every_inertia_can_be_a_distribution_of_mass():
+def test_every_inertia_is_physical():
     for body in ROBOT.bodies:
         a, b, c = np.linalg.eigvalsh(body.inertia.about_com)
         assert a > 0 and a + b > c

@@ -19,7 +19,7 @@ STAND_HEIGHT, ZERO_HEIGHT = 0.40243687491379543, 0.4965  # m, derived from the p
 COM_HEIGHT = 0.35929792079962986  # m, in the stand posture
 
 
-def test_figures():
+def test_mass_and_dimensions():
     assert len(ROBOT.bodies) == 13 and (ROBOT.nq, ROBOT.nu) == (19, 18)
     assert ROBOT.mass == pytest.approx(22.88, abs=1e-12)
     assert [actuator.joint for actuator in ROBOT.actuators] == [
@@ -81,7 +81,7 @@ def test_candidates_at_feet_joints_and_trunk_corners():
         assert data.geom_xpos[sphere] == pytest.approx(data.xanchor[joint], abs=1e-12)
 
 
-def test_only_the_feet_touch_unless_asked():
+def test_only_the_feet_are_candidates_by_default():
     notices: list[WarningRecord] = []
     assert [c.name for c in select_candidates(ROBOT, None, notices)] == [
         f"{leg}_foot" for leg in LEGS
@@ -92,7 +92,7 @@ def test_only_the_feet_touch_unless_asked():
 
 
 @pytest.mark.slow
-def test_dropped_on_its_side_it_comes_to_lie_on_its_hips():
+def test_dropped_on_its_side_starleth_comes_to_rest_on_its_hips():
     simulation = tarsus.Simulation("starleth", contacts=["*_foot", "*_KFE", "*_HAA"])
     q = np.array(ROBOT.keyframes["stand"])
     q[2], q[3:7] = 0.3, [np.sqrt(0.5), np.sqrt(0.5), 0.0, 0.0]  # right side down

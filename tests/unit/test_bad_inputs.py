@@ -108,7 +108,9 @@ def test_bad_values_of_many_worlds(
 
 
 @pytest.mark.parametrize(("act", "message"), OUT_OF_RANGE)
-def test_values_out_of_their_range(four: tarsus.Simulation, act: Callable, message: str) -> None:
+def test_out_of_range_values_are_rejected(
+    four: tarsus.Simulation, act: Callable, message: str
+) -> None:
     with writing_nothing(four), pytest.raises(tarsus.TarsusError, match=message):
         act(four)
 
@@ -121,7 +123,7 @@ def test_bad_commands_and_pushes(
         act(trots)
 
 
-def test_shapes_and_values_are_in_the_sentence(
+def test_messages_contain_shapes_and_values(
     one: tarsus.Simulation, four: tarsus.Simulation
 ) -> None:
     with pytest.raises(InvalidValue, match=r"^action must have shape \(12,\), not \(11,\)\.$"):
@@ -145,7 +147,7 @@ def writing_nothing(simulation: tarsus.Simulation) -> Iterator[None]:
         assert not simulation.backend.get("action").any()
 
 
-def test_an_unknown_name_lists_what_can_be_set_here_and_no_more() -> None:
+def test_unknown_names_list_only_available_settings() -> None:
     """Each name of the list is taken; what was not made to vary, or has no register, is none."""
     made = tarsus.Simulation(
         "mini_cheetah", controller="trot", varied=["mass"], pushes="base", terrain="slope"
@@ -226,7 +228,7 @@ def test_bad_options(options: dict, kind: type[tarsus.TarsusError], subject: obj
         tarsus.Simulation(**({"robot": "mini_cheetah", "worlds": 4} | options))
 
 
-def test_names_in_arrays_and_one_alone_will_do() -> None:
+def test_names_may_be_arrays_or_single_strings() -> None:
     names = np.array(["FL_foot", "HR_foot"])
     one = tarsus.Simulation("mini_cheetah", contacts=names, pushes=np.array(["base"]))
     assert [c.name for c in one.plan.scene.candidates] == list(names)
@@ -239,7 +241,7 @@ def test_names_in_arrays_and_one_alone_will_do() -> None:
 @pytest.mark.parametrize(
     "torques", [np.zeros(3), np.full(12, NAN), None, "none"], ids=["shape", "nan", "none", "text"]
 )
-def test_a_python_controller_s_answer(torques: Any) -> None:
+def test_invalid_python_controller_outputs_are_rejected(torques: Any) -> None:
     simulation = tarsus.Simulation("mini_cheetah", controller=lambda t, q, u: torques)
     for act in (simulation.step, lambda: simulation.advance(0.01), lambda: simulation.run(0.01)):
         with refused(InvalidValue, "controller"):
@@ -318,7 +320,7 @@ CONTROLLERS = [
 
 
 @pytest.mark.parametrize(("controller", "kind", "subject"), CONTROLLERS)
-def test_mistakes_of_a_controller_are_answered_clearly(
+def test_controller_mistakes_are_reported_clearly(
     controller: Mine, kind: type[tarsus.TarsusError], subject: str
 ) -> None:
     with pytest.raises(kind) as caught:
@@ -327,17 +329,17 @@ def test_mistakes_of_a_controller_are_answered_clearly(
     assert str(caught.value).count("\n") == 0
 
 
-def test_a_controller_that_starts_without_an_attitude_is_refused() -> None:
+def test_controllers_without_a_valid_attitude_are_rejected() -> None:
     with pytest.raises(tarsus.TarsusError, match="must have length 1, not 0"):
         tarsus.Simulation("mini_cheetah", controller=Mine(right, where=0 * Q))
 
 
-def test_an_error_of_a_controller_s_own_code_is_named() -> None:
+def test_errors_in_controller_code_are_attributed() -> None:
     with pytest.raises(InvalidValue, match="ZeroDivisionError: division by zero"):
         tarsus.Simulation("mini_cheetah", controller=wrong(lambda self, now: (1 / 0, now.memory)))
 
 
-def test_numpy_and_rows_will_do() -> None:
+def test_numpy_arrays_and_rows_are_accepted() -> None:
     """Torques as arrays, a list or a row are what they seem to be."""
     robot = tarsus.load("mini_cheetah")
     sizes = {"t": 1, "q": robot.nq, "u": robot.nu, "command": 0, "memory": 0, "dt": 1}

@@ -72,7 +72,7 @@ def test_an_array_larger_than_its_member_is_refused(tmp_path: Path) -> None:
         read_npz(path)
 
 
-def test_variables_that_lie_on_top_of_each_other_are_refused(tmp_path: Path) -> None:
+def test_overlapping_variables_are_rejected(tmp_path: Path) -> None:
     """A netCDF file of 1 MB whose 1024 variables are all the same bytes."""
     name, count, size = b"v\0\0\0", 1024, 1 << 17
 
@@ -128,7 +128,7 @@ CHANGES: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("name", CHANGES)
-def test_an_attribute_that_is_none_is_named(name: str, tmp_path: Path) -> None:
+def test_missing_attribute_values_are_reported(name: str, tmp_path: Path) -> None:
     log = run().assign_attrs(CHANGES[name](run().attrs))
     with refused(InvalidFile, name):
         check_log(log)
@@ -151,7 +151,7 @@ def test_a_variable_of_other_dimensions_is_named(name: str) -> None:
         check_log(log.assign({name: ((), 1.0)}) if name != "time" else log.drop_vars("time"))
 
 
-def test_as_many_worlds_as_the_log_holds_run_again() -> None:
+def test_reruns_use_the_number_of_worlds_of_the_log() -> None:
     log = run().assign_attrs(options=json.dumps({"precision": "float64", "worlds": 10**6}))
     with refused(UnmetCondition, "world"):
         tarsus.rerun(log)
@@ -177,7 +177,7 @@ def test_arrays_whose_rows_differ_in_length_are_refused() -> None:
         deserialize([[1.0, 2.0], [3.0]])
 
 
-def test_messages_stay_on_one_line_whatever_they_quote() -> None:
+def test_messages_stay_on_one_line() -> None:
     error = InvalidFile("the file a\nb\x1b[31m is damaged.", "a\nb")
     assert str(error).splitlines() == [str(error)] and "\x1b" not in str(error)
 

@@ -32,7 +32,7 @@ from tarsus.validation.real.cube_tosses import CubeTosses
 from tarsus.validation.robot_check import named
 
 
-def test_a_block_that_fails_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
+def test_a_failed_write_leaves_only_the_old_file(tmp_path: Path) -> None:
     path = tmp_path / "log.nc"
     path.write_text("old")
     with pytest.raises(ValueError, match="half way"), atomic_write(path) as temporary:
@@ -41,7 +41,7 @@ def test_a_block_that_fails_leaves_the_old_file_and_nothing_else(tmp_path: Path)
     assert path.read_text() == "old" and list(tmp_path.iterdir()) == [path]
 
 
-def test_a_block_that_ends_replaces_the_file(tmp_path: Path) -> None:
+def test_a_successful_write_replaces_the_file(tmp_path: Path) -> None:
     path = tmp_path / "log.nc"
     path.write_text("old")
     with atomic_write(path) as temporary, atomic_write(path) as other:
@@ -64,7 +64,7 @@ with atomic_write(Path(sys.argv[1], "log.nc")) as temporary:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere what is left stays")
-def test_what_a_killed_process_left_is_removed(tmp_path: Path) -> None:
+def test_leftovers_of_killed_processes_are_removed(tmp_path: Path) -> None:
     """When the folder is written to again; what living processes write, and other files, stay."""
     subprocess.run([sys.executable, "-c", KILLED, str(tmp_path)], check=False)
     assert len(list(tmp_path.glob(".*.part"))) == 2
@@ -78,7 +78,7 @@ def test_what_a_killed_process_left_is_removed(tmp_path: Path) -> None:
     assert set(tmp_path.iterdir()) == {path, mine, others}
 
 
-def test_of_several_texts_all_are_written_or_none(tmp_path: Path) -> None:
+def test_several_texts_are_written_atomically(tmp_path: Path) -> None:
     first, second = tmp_path / "a", tmp_path / "b"
     second.mkdir()
     with pytest.raises(IsADirectoryError):
@@ -90,7 +90,7 @@ def test_of_several_texts_all_are_written_or_none(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["../escaped", "/abs/path", "..", ".", "", "a b\tc\nd", "x" * 300])
-def test_a_name_makes_one_file_in_its_folder(name: str, tmp_path: Path) -> None:
+def test_a_name_maps_to_one_file_in_its_folder(name: str, tmp_path: Path) -> None:
     path = tmp_path / f"{file_name(name, 'law ü')}.nc"
     assert path.resolve().parent == tmp_path.resolve() and len(path.name) < 150
     assert not any(mark in path.name for mark in " \t\n/\\")
@@ -98,7 +98,7 @@ def test_a_name_makes_one_file_in_its_folder(name: str, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [path] and not path.name.startswith(".")
 
 
-def test_names_that_are_fine_stay() -> None:
+def test_valid_names_are_unchanged() -> None:
     assert (
         file_name("mini_cheetah") == "mini_cheetah" and file_name("Größe-1.2", "x") == "Größe-1.2_x"
     )
@@ -118,7 +118,7 @@ def test_three_writers_of_one_file_leave_one_whole_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no limits on the size of files")
-def test_a_full_disk_is_told_with_the_file_and_leaves_nothing(tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_and_leaves_no_file(tmp_path: Path) -> None:
     """A limit on the size of files stands for the disk."""
     path = tmp_path / "log.nc"
     path.write_text("old")
@@ -138,7 +138,7 @@ def test_a_full_disk_is_told_with_the_file_and_leaves_nothing(tmp_path: Path) ->
     assert path.read_text() == "old" and list(tmp_path.iterdir()) == [path]
 
 
-def test_a_folder_that_cannot_be_made_is_told_before_the_work(tmp_path: Path) -> None:
+def test_unwritable_folders_are_reported_before_the_work(tmp_path: Path) -> None:
     check_writable(tmp_path / "a" / "b")
     assert list(tmp_path.iterdir()) == []
     (tmp_path / "file").touch()
@@ -151,7 +151,7 @@ def test_a_folder_that_cannot_be_made_is_told_before_the_work(tmp_path: Path) ->
             check_writable(Path("/proc/new/folder"))
 
 
-def test_json_has_no_infinities_and_knows_numpy() -> None:
+def test_json_excludes_infinities_and_supports_numpy() -> None:
     value = {
         1: np.array([1.0, np.nan]),
         "flag": np.bool_(True),
@@ -188,9 +188,7 @@ LONG = "x" * 300  # letters, more than a file's name may have
         (Policy.load, ".npz"),
     ],
 )
-def test_a_name_too_long_for_a_file_is_one_of_no_file(
-    reader: Callable[[Path], Any], ending: str
-) -> None:
+def test_too_long_names_are_not_files(reader: Callable[[Path], Any], ending: str) -> None:
     assert not is_file(Path(LONG + ending))
     with pytest.raises((InvalidFile, UnknownName)):
         reader(Path(LONG + ending))

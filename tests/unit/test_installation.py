@@ -53,7 +53,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
         ({"archive_info": {}}, "gone.whl", ["viser>=1.1", "embreex>=4.4"]),
     ],
 )
-def test_an_extra_comes_from_where_tarsus_came_from(
+def test_extras_install_from_the_source_of_tarsus(
     info: dict[str, Any], name: str, words: list[str], tmp_path: Path, installed: Any
 ) -> None:
     source = tmp_path / "a folder" / name
@@ -83,7 +83,7 @@ def test_an_extra_of_an_address_or_of_an_unknown_source(
     assert shlex.split(extra_install_command("view"))[-1] == last
 
 
-def test_requirements_are_those_of_this_machine(installed: Any) -> None:
+def test_requirements_match_this_machine(installed: Any) -> None:
     installed(None)
     assert [r.name for r in requirements("view")] == ["viser", "embreex"]
     assert [r.name for r in requirements()] == ["numpy"]

@@ -34,7 +34,7 @@ def test_rows_do_not_depend_on_the_number_of_workers() -> None:
     assert "0 s left: compliant, " in last
 
 
-def test_jobs_run_in_worker_processes_where_there_are_many() -> None:
+def test_many_jobs_run_in_worker_processes() -> None:
     jobs = _jobs(_process, JOBS_PER_WORKER)
     assert run_jobs(jobs, None) == [(k, os.getpid()) for k in range(JOBS_PER_WORKER)]
     numbers, workers = zip(*run_jobs(jobs, 2), strict=True)

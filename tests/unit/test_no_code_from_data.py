@@ -265,7 +265,7 @@ DECODING = re.compile(
 )
 
 
-def test_every_decoder_is_known() -> None:
+def test_every_decoder_is_listed() -> None:
     found = {
         name
         for name, path in MODULES.items()
@@ -276,7 +276,7 @@ def test_every_decoder_is_known() -> None:
 
 
 @pytest.mark.parametrize("command", READERS)
-def test_no_reader_runs_what_data_names(
+def test_readers_do_not_run_code_named_by_data(
     command: str, evil: Path, tmp_path: Path, capfd: pytest.CaptureFixture
 ) -> None:
     for arguments in READERS[command](tmp_path, evil):
@@ -316,7 +316,7 @@ def test_a_path_in_data_runs_only_if_it_is_trusted(evil: Path, tmp_path: Path) -
     assert not (tmp_path / "mark").exists()
 
 
-def test_only_the_registry_runs_or_imports_what_a_variable_names() -> None:
+def test_only_the_registry_imports_by_variable_name() -> None:
     """Code that imports a module whose name is not written there, or runs text, is a door."""
     doors = set()
     for module, path in MODULES.items():

@@ -119,18 +119,18 @@ def their_cases(path: str, *options: str) -> list[str]:
 
 
 @pytest.mark.parametrize("kind", [kind for kind in MEMBERS if kind != "commands"])
-def test_lists_show_them(kind: str, theirs: Path, capsys: pytest.CaptureFixture) -> None:
+def test_lists_show_plug_ins(kind: str, theirs: Path, capsys: pytest.CaptureFixture) -> None:
     assert cli.main(["list", kind, "--json"]) == 0
     listed = {row["name"]: row["summary"] for row in json.loads(capsys.readouterr().out)[kind]}
     assert listed[MEMBERS[kind]].startswith("Throw-away")
 
 
-def test_lists_import_none_of_them(theirs: Path) -> None:
+def test_lists_do_not_import_plug_ins(theirs: Path) -> None:
     assert cli.main(["list", "-q"]) == 0
     assert "their_package.laws" not in sys.modules
 
 
-def test_a_command_runs_and_is_explained(theirs: Path, capsys: pytest.CaptureFixture) -> None:
+def test_plug_in_commands_run_and_have_help(theirs: Path, capsys: pytest.CaptureFixture) -> None:
     assert cli.main(["greet", "--word", "paper"]) == 0
     assert capsys.readouterr().out == "thrown away: paper\n"
     with pytest.raises(SystemExit):
@@ -140,7 +140,7 @@ def test_a_command_runs_and_is_explained(theirs: Path, capsys: pytest.CaptureFix
     assert "greet" in capsys.readouterr().out
 
 
-def test_run_takes_them_by_name(theirs: Path, capsys: pytest.CaptureFixture) -> None:
+def test_run_accepts_plug_ins_by_name(theirs: Path, capsys: pytest.CaptureFixture) -> None:
     line = "run pogo --law soft_mud --terrain ditch --gait free --dt 0.001 --duration 0.01 --json"
     assert cli.main([*line.split(), "--set", "k=10000", "soft_mud.d=90"]) == 0
     found = json.loads(capsys.readouterr().out)
@@ -148,12 +148,12 @@ def test_run_takes_them_by_name(theirs: Path, capsys: pytest.CaptureFixture) -> 
     assert cli.main([*line.split(), "--set", "kk=1"]) == 2
 
 
-def test_the_documents_have_a_table_of_a_law(theirs: Path) -> None:
+def test_plug_in_laws_have_a_parameter_table(theirs: Path) -> None:
     tables = runpy.run_path(str(ROOT / "tools" / "make_docs.py"))
     assert "### `soft_mud`" in tables["law_parameters"]()
 
 
-def test_the_contract_tests_examine_them(theirs: Path) -> None:
+def test_contract_tests_cover_plug_ins(theirs: Path) -> None:
     cases = their_cases("contract", "--collect-only")
     missing = {name for name in MEMBERS.values() if not any(name in case for case in cases)}
     assert not missing
@@ -179,7 +179,7 @@ def test_the_example_of_the_documents_works(
 
 
 @pytest.mark.slow
-def test_they_fulfill_their_contracts(theirs: Path) -> None:
+def test_plug_ins_fulfill_their_contracts(theirs: Path) -> None:
     their_cases("contract/test_members.py")
     their_cases("contract/test_parameters.py")
 
@@ -187,7 +187,7 @@ def test_they_fulfill_their_contracts(theirs: Path) -> None:
 # ---------------------------------------------------------------- logged
 
 
-def test_a_log_names_their_package_and_runs_again(theirs: Path) -> None:
+def test_logs_name_plug_in_packages_and_rerun(theirs: Path) -> None:
     log = simulated()
     told = {f"{kind}_package": log.attrs.get(f"{kind}_package") for kind in ("robot", "law")}
     assert set(told.values()) == {"their-package 1.2"}
@@ -198,7 +198,7 @@ def test_a_log_names_their_package_and_runs_again(theirs: Path) -> None:
 
 
 @pytest.mark.parametrize("part", ["robot", "law", "terrain"])
-def test_a_log_says_which_package_is_missing(
+def test_logs_report_a_missing_package(
     part: str, theirs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ours = {"robot": "mini_cheetah", "law": "moreau", "terrain": "plane"}
@@ -246,7 +246,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_a_broken_one_is_an_error_where_it_is_used(name: str, install: Install) -> None:
+def test_a_broken_plug_in_is_an_error_when_used(name: str, install: Install) -> None:
     modules = {"raises": "raise RuntimeError('no')", "empty": '"""Nothing."""'}
     install("other_package", {"laws": {name: BROKEN[name]}}, modules)
     assert name in registry.names(LAWS)
@@ -254,7 +254,7 @@ def test_a_broken_one_is_an_error_where_it_is_used(name: str, install: Install) 
         tarsus.Simulation("mini_cheetah", name)
 
 
-def test_a_broken_one_costs_lists_a_warning(
+def test_a_broken_plug_in_causes_a_warning_in_lists(
     install: Install, capsys: pytest.CaptureFixture
 ) -> None:
     entries = {
@@ -279,7 +279,7 @@ def test_a_broken_one_costs_lists_a_warning(
     assert {(one.code, one.subject) for one in found} == {("broken-plug-in", "other-package")}
 
 
-def test_a_name_near_theirs_is_suggested(theirs: Path, capsys: pytest.CaptureFixture) -> None:
+def test_plug_in_names_are_suggested(theirs: Path, capsys: pytest.CaptureFixture) -> None:
     with refused(UnknownName, "soft_mood"):
         tarsus.Simulation("pogo", "soft_mood")
     assert cli.main(["run", "pogo", "--law", "soft_mood"]) == 2

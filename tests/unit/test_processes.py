@@ -49,7 +49,7 @@ def exit_code(child: int, seconds: float) -> int | None:
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # Python says that forking is delicate
-def test_a_forked_child_steps_on_with_threads_of_its_own() -> None:
+def test_forked_children_continue_with_their_own_threads() -> None:
     worlds = counters(100, threads=2)
     worlds.advance(10)
     child = os.fork()
@@ -81,7 +81,7 @@ def test_ctrl_c_ends_a_long_advance_at_once(worlds: int, threads: int) -> None:
     np.testing.assert_array_equal(counting.get("x"), steps + 2)
 
 
-def test_errors_come_back_from_worker_processes_whole() -> None:
+def test_errors_from_worker_processes_are_complete() -> None:
     log = xr.Dataset({"q": ("time", [1.0, 2.0])})
     sent = pickle.loads(pickle.dumps(Diverged("it flew away.", log)))
     assert str(sent) == "it flew away." and sent.log.equals(log)
@@ -268,7 +268,7 @@ def starts_another(claim: str, ready: Connection) -> None:
     time.sleep(600)
 
 
-def test_a_child_is_ended_with_what_it_started(tmp_path: Path) -> None:
+def test_ending_a_child_ends_its_children(tmp_path: Path) -> None:
     def free() -> bool:
         try:
             with write_lock(tmp_path / "log.nc"):

@@ -116,7 +116,7 @@ class Coff:
 
 @pytest.mark.skipif(not HERE, reason="its instructions are those of x86-64")
 @pytest.mark.parametrize("lanes", [1, 4])
-def test_an_object_for_windows_needs_no_more_than_is_given_to_it(lanes: int) -> None:
+def test_windows_objects_need_only_provided_symbols(lanes: int) -> None:
     needed = Coff(compiled(lanes)).outside
     assert "__chkstk" in needed, "the stack is more than a page"
     assert needed <= {*native.STACK_PROBES, "_fltused", "memcpy", "memset"}
@@ -165,7 +165,7 @@ def profile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return home
 
 
-def test_the_cache_of_windows_is_in_the_profile(profile: Path) -> None:
+def test_the_windows_cache_is_in_the_profile(profile: Path) -> None:
     assert cache.read("mine.o") is None
     cache.write("mine.o", b"code")
     cache.write("mine.o", b"later code")
@@ -185,7 +185,7 @@ def test_a_folder_outside_of_the_profile_is_not_used(
     assert list((tmp_path / "elsewhere").iterdir()) == []
 
 
-def test_where_a_link_leads_is_what_counts(profile: Path, tmp_path: Path) -> None:
+def test_links_are_resolved(profile: Path, tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     profile.mkdir()
     (profile / "link").symlink_to(tmp_path / "elsewhere")
@@ -200,6 +200,6 @@ def test_where_a_link_leads_is_what_counts(profile: Path, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("name", ["con", "NUL", "Com1", "aux.v2"])
-def test_no_file_is_called_as_a_device(name: str) -> None:
+def test_no_file_has_a_device_name(name: str) -> None:
     assert file_name(name) == f"_{name}"
     assert file_name("console") == "console" and file_name("con", "moreau") == "con_moreau"

@@ -52,17 +52,17 @@ def pushed_without_friction(law: Law | str) -> None:
 @pytest.mark.parametrize(
     "law", [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in LAWS]
 )
-def test_a_cart_in_the_ground_rolls_as_if_there_were_none(law: str) -> None:
+def test_a_blocked_contact_does_not_affect_a_rolling_cart(law: str) -> None:
     pushed_without_friction(law)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("solver", registry.names(METHODS))
-def test_every_solver_leaves_it_out(solver: str) -> None:
+def test_every_solver_ignores_blocked_contacts(solver: str) -> None:
     pushed_without_friction(Moreau(solver=solver))
 
 
-def test_it_is_told() -> None:
+def test_blocked_contacts_are_reported() -> None:
     [notice] = cart("moreau").warnings
     assert (notice.code, notice.subject) == ("contacts-cannot-move", "ball")
     assert not cart("compliant").warnings, "a force by depth has an answer"
@@ -79,7 +79,7 @@ def test_an_upright_pendulum_with_a_geared_wheel_may_come_down() -> None:
     assert not Simulation(Robot.of(robot)).warnings
 
 
-def test_the_rim_of_a_cylinder_moves_where_its_middle_does_not() -> None:
+def test_rim_contacts_are_not_blocked_by_a_fixed_center() -> None:
     """One end of it is centered on its hinge."""
     assert Simulation(machine("axis='0 1 0'", "", 0.5)).warnings, "a ball about its middle is held"
     text = """<mujoco><worldbody><body pos="0 0 .5"><joint axis="0 1 0"/>
@@ -89,7 +89,7 @@ def test_the_rim_of_a_cylinder_moves_where_its_middle_does_not() -> None:
 
 
 @pytest.mark.parametrize("law", ["moreau", "compliant"])
-def test_of_what_starts_deep_only_that_is_told_which_can_come_up(law: str) -> None:
+def test_only_contacts_that_can_rise_are_reported_as_deep(law: str) -> None:
     """A level slide holds its cart in level ground; on a slope it pushes it out, and so does a
     slide that is upright: told from twice the slop of hard laws on.
     """
@@ -144,7 +144,7 @@ def test_a_pendulum_that_swings_into_the_ground_gains_no_energy(depth: float) ->
 
 @pytest.mark.slow
 @pytest.mark.parametrize("law", LAWS)
-def test_a_weld_to_the_world_carries_what_it_holds(law: str) -> None:
+def test_a_weld_to_the_world_carries_its_load(law: str) -> None:
     weld = "<equality><weld body1='b'/></equality>"
     robot = machine("type='slide' axis='0 0 1'", "", 0.1 - DEEP, weld)
     simulation = Simulation(robot, law)

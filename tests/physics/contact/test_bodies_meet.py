@@ -30,7 +30,7 @@ TWO = """<mujoco><option timestep="0.002" cone="elliptic" impratio="10"/>
 <geom name="high" type="box" size=".1 .08 .05" mass="1"/></body></worldbody></mujoco>"""
 
 
-def test_a_world_says_what_it_is_made_of() -> None:
+def test_a_world_lists_its_robots_and_objects() -> None:
     whole = tarsus.world(
         Box(), "mini_cheetah", Box(name="lid"), Box(), at=[(2, 0), (0, 0, 0.2, 0.5), (1, 1)]
     )
@@ -62,7 +62,7 @@ def test_a_world_says_what_it_is_made_of() -> None:
         (Box(name=3), "name"),
     ],
 )
-def test_a_thing_of_no_size_is_refused_by_its_number(thing: Any, subject: str) -> None:
+def test_objects_without_size_are_rejected_by_index(thing: Any, subject: str) -> None:
     with refused(InvalidValue, subject):
         tarsus.world("mini_cheetah", thing, at=[(2, 0)])
 
@@ -75,7 +75,7 @@ THREE = """<mujoco model="{0}"><worldbody>
 <pair geom1="{0}2" geom2="{0}1" friction=".3 .3"/></contact></mujoco>"""
 
 
-def test_pairs_that_two_files_name_are_each_file_s_own() -> None:
+def test_explicit_pairs_apply_only_within_their_file() -> None:
     """As in MuJoCo, where one file is attached to the other: without bits a pair alone makes two
     meet, and geoms of different files are in none.
     """
@@ -102,7 +102,7 @@ def test_pairs_that_two_files_name_are_each_file_s_own() -> None:
     assert len(met) == 2 + 2 + 3 + 2 * 3 + 1
 
 
-def test_what_comes_first_starts_as_it_does_alone() -> None:
+def test_the_first_robot_of_a_world_starts_as_if_alone() -> None:
     """An object of a file where that draws it; it began with its middle at z = 0."""
     text = """<mujoco><worldbody><body name="a" pos="0 0 .3" euler="30 0 0"><freejoint/>
     <geom size=".1"/></body></worldbody></mujoco>"""
@@ -114,7 +114,7 @@ def test_what_comes_first_starts_as_it_does_alone() -> None:
 
 
 @pytest.mark.parametrize(("height", "told"), [(0.2, 0), (0.15, 1)])
-def test_objects_that_start_in_each_other_are_told(height: float, told: int) -> None:
+def test_initially_overlapping_objects_are_reported(height: float, told: int) -> None:
     balls = tarsus.world(Ball(), Ball(), at=[(0, 0, height)])
     simulation = Simulation(balls)
     assert len(simulation.plan.scene.pairs) == 1, "they touch without being asked to"
@@ -122,7 +122,7 @@ def test_objects_that_start_in_each_other_are_told(height: float, told: int) -> 
 
 
 @pytest.mark.parametrize(("law", "stepper"), [("compliant", "rk4"), ("moreau", "event_driven")])
-def test_steppers_that_look_often_refuse_bodies_that_touch(law: str, stepper: str) -> None:
+def test_steppers_with_several_evaluations_reject_touching_bodies(law: str, stepper: str) -> None:
     balls = tarsus.world(Ball(), Ball(), at=[(1.0, 0, 0)])
     with refused(IncompatibleOptions, "stepper") as caught:
         Simulation(balls, law, stepper)
@@ -260,7 +260,7 @@ def lamps(*bodies: str, more: str = "") -> Robot:
     return Robot.of(read_mjcf(f"<mujoco>{worldbody}{more}</mujoco>"))
 
 
-def test_two_robots_of_one_file_and_of_two_hold_themselves_alike() -> None:
+def test_two_robots_behave_equally_from_one_or_two_files() -> None:
     """Each arm sags until its servo bears it, kp (0 - q) = -m g l cos q; the ground bears both."""
     kp, weight = 20.0, 1.0 * 9.81 * 0.2
     key = '<keyframe><key name="stand" qpos="0 0 .05 1 0 0 0 0 0 1 .05 1 0 0 0 0"/></keyframe>'
@@ -275,7 +275,7 @@ def test_two_robots_of_one_file_and_of_two_hold_themselves_alike() -> None:
         assert pressing == pytest.approx(2 * 6 * 9.81, rel=1e-6)
 
 
-def test_what_a_second_robot_lacks_is_told() -> None:
+def test_unsupported_features_of_a_second_robot_are_reported() -> None:
     """A gait by name has no servos for it, and nothing lifts it out of the ground."""
     deep = lamps(lamp("a", 0.0), lamp("b", 1.0, 0.02))
     told = {notice.code: notice for notice in Simulation(deep, controller="stand").warnings}
@@ -285,7 +285,7 @@ def test_what_a_second_robot_lacks_is_told() -> None:
     assert "starts-in-ground" not in {notice.code for notice in free}
 
 
-def test_a_log_speaks_of_where_its_own_run_starts() -> None:
+def test_a_log_reports_its_own_initial_penetrations() -> None:
     """Of a ball with its middle at 0.15 m over the other's, and of a hinge beyond its limit."""
     arm = """<mujoco><worldbody><body pos="0 0 2"><joint name="j" axis="0 1 0" range="-30 30"/>
     <geom type="capsule" fromto="0 0 0 .2 0 0" size=".02"/></body></worldbody></mujoco>"""

@@ -51,7 +51,7 @@ def falling(law: Law, height: float, dt: float, seconds: float):
     ("name", "stepper"),
     [*((name, "midpoint") for name in LAWS), *((SOFT, s) for s in STEPPERS if s != "midpoint")],
 )
-def test_the_shares_add_up_to_the_change_of_energy(name: str, stepper: str) -> None:
+def test_energy_shares_sum_to_the_energy_change(name: str, stepper: str) -> None:
     law = law_of(name)
     dt = step_of(law)
     simulation = tarsus.Simulation("mini_cheetah", law, stepper, controller="trot", dt=dt)
@@ -69,7 +69,7 @@ def test_the_shares_add_up_to_the_change_of_energy(name: str, stepper: str) -> N
     assert total["friction"] < 0 and total["joints"] < 0 and total["damping"] <= 0
 
 
-def test_with_a_push_and_other_masses_it_still_adds_up() -> None:
+def test_energy_balances_with_pushes_and_changed_masses() -> None:
     simulation = tarsus.Simulation(
         "mini_cheetah", controller="stand", pushes=["base"], mass_scale={"base": 1.3}
     )
@@ -79,7 +79,7 @@ def test_with_a_push_and_other_masses_it_still_adds_up() -> None:
     assert total["unbalanced"] < 1e-12
 
 
-def test_a_sliding_box_loses_mu_m_g_times_its_way() -> None:
+def test_a_sliding_box_loses_mu_m_g_times_distance() -> None:
     mu, robot = 0.4, Robot.of(sole())
     simulation = tarsus.Simulation(
         robot, tarsus.Moreau(mu=mu, T_rel=1e-12, T_abs=1e-12), dt=0.002, contacts="all"
@@ -92,7 +92,7 @@ def test_a_sliding_box_loses_mu_m_g_times_its_way() -> None:
 
 
 @pytest.mark.parametrize("e_N", [0.0, 0.5, 1.0])
-def test_an_impact_takes_one_minus_e_squared(e_N: float) -> None:
+def test_an_impact_dissipates_one_minus_e_squared(e_N: float) -> None:
     simulation = tarsus.Simulation(
         Robot.of(point_mass(gravity=(0.0, 0.0, 0.0))), tarsus.Moreau(e_N=e_N), dt=0.001
     )
@@ -109,7 +109,7 @@ def test_an_impact_takes_one_minus_e_squared(e_N: float) -> None:
     assert energy_ledger(log)["damping"] == pytest.approx(0, abs=1e-8)
 
 
-def test_a_spring_without_damper_gives_back_what_it_took() -> None:
+def test_an_undamped_spring_returns_its_energy() -> None:
     stiffness, height = 4000.0, 0.05
     spring = tarsus.Compliant(c_N=stiffness, d_N=0.0)
     log = falling(spring, height, 1e-4, 0.3)
@@ -128,7 +128,7 @@ def test_a_spring_without_damper_gives_back_what_it_took() -> None:
     )
 
 
-def test_a_damper_takes_what_the_bounce_lacks() -> None:
+def test_a_damper_dissipates_the_energy_missing_after_the_bounce() -> None:
     log = falling(tarsus.Compliant(c_N=4000.0, d_N=20.0), 0.05, 1e-4, 0.17)
     total = energy_ledger(log)
     assert float(log["gap"][-1, 0]) > 0
@@ -138,7 +138,7 @@ def test_a_damper_takes_what_the_bounce_lacks() -> None:
 
 
 @pytest.mark.parametrize("exponent", [1.0, 1.5, 2.0])
-def test_what_a_spring_holds_is_its_force_over_depth(exponent: float) -> None:
+def test_spring_energy_is_the_integral_of_force_over_depth(exponent: float) -> None:
     law = Hertz(e=exponent)
     p = SimpleNamespace(**{name: SX(float(value)) for name, value in law.parameters().items()})
     frame = SX([[0, 0, 1], [1, 0, 0], [0, 1, 0]])

@@ -60,7 +60,7 @@ def coulomb(mu: float) -> float:
 
 
 @pytest.mark.parametrize("law", ["moreau", pytest.param("lcp_impulse", marks=pytest.mark.slow)])
-def test_every_body_slides_with_its_own_friction(law: str) -> None:
+def test_each_body_slides_with_its_friction(law: str) -> None:
     """The law's friction is the larger one; the other's contacts, in slots, have a factor."""
     robot = blocks('friction=".4"', 'friction=".2"')
     assert robot.material == {"mu": 0.4}
@@ -69,7 +69,7 @@ def test_every_body_slides_with_its_own_friction(law: str) -> None:
     assert found == pytest.approx((coulomb(0.4), coulomb(0.2)), abs=0.02)
 
 
-def test_an_explicit_pair_has_a_friction_of_its_own_on_the_ground() -> None:
+def test_an_explicit_ground_pair_has_its_friction() -> None:
     """A block slides as its pair with the floor says, the other as its geom does."""
     text = """<mujoco><worldbody><geom name="floor" type="plane" size="1 1 1"/>
     <body name="a"><freejoint/><geom name="a" type="box" size=".1 .1 .02" friction=".9"/></body>
@@ -92,12 +92,12 @@ def test_an_explicit_pair_has_a_friction_of_its_own_on_the_ground() -> None:
     assert any("but the sliding friction are ignored: p." in text for text in robot.unsupported)
 
 
-def test_a_law_as_an_object_keeps_its_friction_and_the_ratio_stays() -> None:
+def test_a_law_object_keeps_its_friction_and_mu_ratio() -> None:
     robot = blocks('friction=".4"', 'friction=".2"')
     assert slid(robot, Moreau(mu=0.6)) == pytest.approx((coulomb(0.6), coulomb(0.3)), abs=0.02)
 
 
-def test_priority_and_condim_say_whose_friction_is_the_law_s() -> None:
+def test_priority_and_condim_select_the_friction() -> None:
     """As feet of the field's models are written: their numbers go before the others'."""
     with pytest.warns(TarsusWarning, match="of b, up to 0.02 m"):
         robot = blocks('friction=".9" condim="1"', 'friction=".3 .02 .01" priority="1" condim="6"')
@@ -136,7 +136,7 @@ def in_mujoco(text: str) -> tuple[mujoco.MjModel, mujoco.MjData]:
         ('friction=".4"', 'friction=".2" priority="1"'),
     ],
 )
-def test_friction_of_a_ground_that_is_not_taken_is_told(floor: str, box: str) -> None:
+def test_ignored_ground_friction_is_reported(floor: str, box: str) -> None:
     """The number that MuJoCo has where the box lies, if it is another than the box's own."""
     text = box_on_floor(floor, box)
     _, data = in_mujoco(text)
@@ -164,7 +164,7 @@ def test_friction_of_a_ground_that_is_not_taken_is_told(floor: str, box: str) ->
         ("", ""),
     ],
 )
-def test_softness_of_a_ground_that_is_not_taken_is_told(floor: str, box: str) -> None:
+def test_ignored_ground_softness_is_reported(floor: str, box: str) -> None:
     """The numbers that MuJoCo has where the box lies; those that differ from the box's own."""
     text = box_on_floor(floor, box)
     model, data = in_mujoco(text)
@@ -179,7 +179,7 @@ def test_softness_of_a_ground_that_is_not_taken_is_told(floor: str, box: str) ->
     assert not told or f"--set {' '.join(asked)} " in told[0]
 
 
-def test_a_file_that_says_nothing_changes_nothing() -> None:
+def test_a_file_without_material_keeps_the_law_parameters() -> None:
     robot = blocks("", "")
     assert robot.material == {} and all(c.friction == 1.0 for c in robot.candidates)
     notices: list[str] = []
@@ -188,7 +188,7 @@ def test_a_file_that_says_nothing_changes_nothing() -> None:
     )
 
 
-def test_softness_goes_to_the_law_that_has_it() -> None:
+def test_softness_sets_the_parameters_of_soft_laws() -> None:
     """solref and solimp are soft_convex's own; under another law, a note says so."""
     given = 'solref=".01 .8" solimp=".8 1 .03 .4 3" friction=".7"'
     robot = blocks(given, given, option='<option impratio="50"/>')
@@ -226,7 +226,7 @@ STACK = """<mujoco><worldbody>
         ("", 1.5),
     ],
 )
-def test_bodies_slide_on_each_other_as_their_explicit_pair_says(pair: str, mu: float) -> None:
+def test_bodies_slide_with_the_friction_of_their_explicit_pair(pair: str, mu: float) -> None:
     """A block on a heavy plate that stays where it lies on a slope."""
     robot = Robot.of(read_mjcf(STACK.format(pair=pair)))
     assert any("is that of their explicit pairs: q." in note for note in robot.notes) == bool(pair)
@@ -253,12 +253,12 @@ def test_bodies_slide_on_each_other_as_their_explicit_pair_says(pair: str, mu: f
         ('<pair geom1="plate" geom2="a" friction=".4"/><pair geom1="a" geom2="plate"/>', 0.4),
     ],
 )
-def test_the_friction_of_an_explicit_pair_is_its_own(pair: str, mu: float) -> None:
+def test_an_explicit_pair_has_its_friction(pair: str, mu: float) -> None:
     robot = Robot.of(read_mjcf(STACK.format(pair=pair)))
     assert Pair(*robot.solids).friction * robot.material["mu"] == pytest.approx(mu)
 
 
-def test_pairs_of_two_files_in_one_world_stay_apart() -> None:
+def test_pairs_of_two_files_in_one_world_are_separate() -> None:
     """The first pair of either file has a friction of its own, and none with the other file."""
     own = [
         Robot.of(read_mjcf(STACK.format(pair=f'<pair geom1="a" geom2="plate" friction="{mu}"/>')))
@@ -286,7 +286,7 @@ FILES = {
 
 
 @pytest.mark.parametrize("order", ["ab", "ba", "abc", "cba", "adb", "dab", "eab", "aeb"])
-def test_files_of_one_world_have_the_friction_that_they_have_alone(order: str) -> None:
+def test_each_file_of_a_world_keeps_its_friction(order: str) -> None:
     """On the ground as alone, on each other as in MuJoCo, where one file is attached to another;
     soft_convex has MuJoCo's default of 1.
     """
@@ -324,7 +324,7 @@ def test_files_of_one_world_have_the_friction_that_they_have_alone(order: str) -
 
 
 @pytest.mark.parametrize("law", ["moreau", Moreau(mu=1.0)])
-def test_two_files_slide_each_with_its_own_friction(law: Moreau | str) -> None:
+def test_robots_of_two_files_slide_with_their_friction(law: Moreau | str) -> None:
     """And with its ratio where the law is given; a notice names both."""
     text = """<mujoco model="{0}"><worldbody><body name="{0}"><freejoint/><geom name="{0}"
     type="box" size=".1 .1 .02" friction="{1}"/></body></worldbody></mujoco>"""
@@ -339,7 +339,7 @@ def test_two_files_slide_each_with_its_own_friction(law: Moreau | str) -> None:
     assert all("mu 0.5 for 'a', 0.2 for 'b'" in notice for notice in told)
 
 
-def test_what_says_nothing_has_the_law_s_friction_beside_a_file() -> None:
+def test_objects_without_friction_use_the_friction_of_the_law() -> None:
     """A built-in robot and objects first, or a file that says nothing, whatever is beside them."""
     ball = Robot.of(read_mjcf(BALLS.format("a", *FILES["a"])))
     for law, usual in {"moreau": 0.8, "compliant": 0.8, "lcp_impulse": 0.0}.items():
@@ -355,7 +355,7 @@ def test_what_says_nothing_has_the_law_s_friction_beside_a_file() -> None:
     assert whole.law.parameters()["mu"] == 0.5 and friction["ball"] == 2.0
 
 
-def test_softness_of_a_second_file_is_told_as_left_out() -> None:
+def test_ignored_softness_of_a_second_file_is_reported() -> None:
     soft = BALLS.format("b", 'solref=".01 1"', 'solref=".01 1"')
     robots = [Robot.of(read_mjcf(text)) for text in (BALLS.format("a", "", ""), soft)]
     made = tarsus.Simulation(tarsus.world(*robots, at=[(2, 0)]), "soft_convex")
@@ -363,7 +363,7 @@ def test_softness_of_a_second_file_is_told_as_left_out() -> None:
     assert told.subject == "b" and "timeconst" in told
 
 
-def test_environments_plans_and_lessons_take_the_numbers_of_a_file(tmp_path: Path) -> None:
+def test_environments_planners_and_training_use_file_materials(tmp_path: Path) -> None:
     """As a simulation does: by the law's name, not of a law as an object; settings go before."""
     path = tmp_path / "slippery.xml"
     path.write_text(to_mjcf(tarsus.load("mini_cheetah"), friction=0.35))
@@ -393,7 +393,7 @@ def test_environments_plans_and_lessons_take_the_numbers_of_a_file(tmp_path: Pat
         assert trial_environment(there, law, 0.004, "plane").law.parameters()["mu"] == mu
 
 
-def test_numbers_are_told_as_the_user_gives_them(
+def test_messages_print_values_as_given_by_the_user(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """What is set is not said to be the file's, and each command names flags that it has."""

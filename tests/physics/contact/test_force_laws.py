@@ -97,7 +97,7 @@ def test_hertz_friction_is_mu_s_at_v_s_and_mu_d_beyond_v_d_at_every_heading() ->
         )
 
 
-def test_hertz_apart_is_the_curve_along_each_tangent() -> None:
+def test_hertz_with_separate_axes_follows_the_curve_along_each_tangent() -> None:
     """Eqn. (38): each component of its own slip; along one tangent both options are the same."""
     together, apart = (
         Hertz(mu=0.6, v_s=0.05, v_d=0.2, axes=axes) for axes in ("together", "separate")
@@ -119,7 +119,7 @@ def test_hertz_with_v_s_equal_to_v_d_has_no_middle() -> None:
     np.testing.assert_allclose(ratios, [-0.9, -0.6], rtol=1e-12)
 
 
-def test_hertz_slides_at_mu_d_and_creeps_where_its_curve_says() -> None:
+def test_hertz_slides_at_mu_d_and_creeps_as_its_curve_predicts() -> None:
     fast = Bench(point_mass(), Hertz(mu=0.5)).run(
         4000, 1e-4, q=pose([0, 0, -1e-3]), u=[3, 4, 0, 0, 0, 0]
     )["u"][:, 0]
@@ -132,7 +132,7 @@ def test_hertz_slides_at_mu_d_and_creeps_where_its_curve_says() -> None:
 
 
 @pytest.mark.parametrize("wrong", [{"K": 0.0}, {"w": -1.0}, {"c_max": -1.0}, {"v_d": 0.01}])
-def test_hertz_refuses_what_is_no_ground(wrong: dict[str, float]) -> None:
+def test_hertz_rejects_invalid_parameters(wrong: dict[str, float]) -> None:
     with pytest.raises(TarsusError, match=next(iter(wrong))):
         Hertz(**wrong)
 
@@ -150,7 +150,7 @@ def first_impulse(law: Micro, dt: float, speed: float) -> float:
 
 
 @pytest.mark.parametrize("speed", [0.05, -0.05])
-def test_micro_is_equations_13_to_15(speed: float) -> None:
+def test_micro_matches_equations_13_to_15(speed: float) -> None:
     k, c, dt = 4410.0, 282.0, 0.0025
     c_now = c if speed > 0 else 0.0
     old, new = (
@@ -161,7 +161,7 @@ def test_micro_is_equations_13_to_15(speed: float) -> None:
 
 
 @pytest.mark.parametrize("dt", [1e-4, 0.0025])
-def test_micro_goes_less_deep_and_rebounds_less_with_the_timestep_damper(dt: float) -> None:
+def test_the_timestep_damper_of_micro_reduces_depth_and_rebound(dt: float) -> None:
     """The paper's claim below (14); to first order in dt the damper is one of ratio omega dt /
     2, in both phases.
     """
@@ -207,7 +207,7 @@ def test_micro_friction_slides_as_coulomb_and_stops_a_box_to_within_one_step() -
     assert np.abs(u[-1]).max() < 1e-6
 
 
-def test_micro_friction_does_not_know_the_heading() -> None:
+def test_micro_friction_is_isotropic() -> None:
     headings = np.linspace(0, 6, 7)
     u = np.zeros((7, 6))
     u[:, 0], u[:, 1] = np.cos(headings), np.sin(headings)
@@ -236,7 +236,7 @@ def test_hunt_crossley_rests_at_its_depth() -> None:
     assert rest_depth(law, "box") == pytest.approx((2 * G / (4 * 5e5)) ** (1 / 1.5), rel=1e-3)
 
 
-def test_hunt_crossley_bounces_as_its_energy_integral_says() -> None:
+def test_hunt_crossley_rebounds_as_the_energy_integral_predicts() -> None:
     """With y = 3/2 alpha v, y - ln(1 + y) before equals -y - ln(1 - y) after; for alpha v << 1, e =
     1 - alpha v.
     """
@@ -276,7 +276,7 @@ def test_restitution_of_the_linear_bounce() -> None:
     np.testing.assert_allclose(found, material.restitution(zeta), rtol=5e-3)
 
 
-def test_gravity_lessens_the_bounce_by_less_than_stated() -> None:
+def test_gravity_reduces_restitution_within_the_stated_bound() -> None:
     zeta, speed, c_N = np.array([0.05, 0.2, 0.5, 1.0]), 1.0, 1e4
     share = G / (np.sqrt(c_N) * speed)
     d_N = material.damping(c_N, 1.0, zeta)
@@ -289,7 +289,7 @@ def test_gravity_lessens_the_bounce_by_less_than_stated() -> None:
     assert share == pytest.approx(0.0981) and (error > 0).all() and (error < 5 * zeta * share).all()
 
 
-def test_material_there_and_back() -> None:
+def test_material_round_trips() -> None:
     e = np.array([1.0, 0.99, 0.5, np.exp(-2.0), 0.01, 1e-6])
     np.testing.assert_allclose(material.restitution(material.damping_ratio_of(e)), e, rtol=1e-10)
     given = material.material(1e-3, 22.0, 0.3, restitution=0.2)
@@ -315,7 +315,7 @@ def test_material_there_and_back() -> None:
         {"restitution": np.nan},
     ],
 )
-def test_material_refuses_what_no_spring_has(wrong: dict[str, Any]) -> None:
+def test_material_rejects_unphysical_constants(wrong: dict[str, Any]) -> None:
     with pytest.raises(TarsusError):
         material.material(**({"depth": 1e-3, "load": 22.0, "mass": 0.3} | wrong))
 
@@ -348,6 +348,6 @@ def test_mini_cheetah_trots(law: Law, dt: float) -> None:
 
 
 @pytest.mark.parametrize("law", [Hertz(), HuntCrossley()])
-def test_friction_does_not_chatter_at_the_step_the_law_asks_for(law: Law) -> None:
+def test_friction_does_not_chatter_at_the_recommended_step(law: Law) -> None:
     _, jump = trot(law, 1e-4)
     assert jump < 40

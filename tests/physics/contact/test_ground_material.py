@@ -68,7 +68,7 @@ def slid(law: Law, terrain: Terrain, name: str) -> dict[str, Array]:
 
 
 @pytest.mark.parametrize("name", LAWS)
-def test_half_the_grounds_friction_is_half_the_laws(name: str) -> None:
+def test_halving_ground_friction_equals_halving_the_law_friction(name: str) -> None:
     on_ground = slid(law_of(name, mu=0.4), Patched(friction=0.5), name)
     in_law = slid(law_of(name, mu=0.2), Plane(), name)
     unlike = slid(law_of(name, mu=0.4), Plane(), name)
@@ -78,7 +78,7 @@ def test_half_the_grounds_friction_is_half_the_laws(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in LAWS if spring_and_damper(name)])
-def test_twice_the_grounds_stiffness_is_twice_the_laws(name: str) -> None:
+def test_doubling_ground_stiffness_equals_doubling_the_law_stiffness(name: str) -> None:
     law = law_of(name, mu=0.3)
     doubled = replace(law, **{key: 2 * getattr(law, key) for key in spring_and_damper(name)})
     on_ground, in_law = slid(law, Patched(stiffness=2.0), name), slid(doubled, Plane(), name)
@@ -91,7 +91,7 @@ STICKING = [name for name in LAWS if "sticking" not in law_of(name).not_modeled]
 
 
 @pytest.mark.parametrize("name", STICKING)
-def test_a_block_on_a_slope_holds_only_where_no_patch_is(name: str) -> None:
+def test_a_block_on_a_slope_slides_only_on_ice_patches(name: str) -> None:
     """tan(20 deg) = 0.364 lies between 0.5 x 0.4 on the patch and 0.4 beside it."""
     angle = np.deg2rad(20)
     ground = Patched(Slope(angle), (Patch((3.0, 0.0), (2.0, 2.0), friction=0.5),))
@@ -111,7 +111,9 @@ def test_a_block_on_a_slope_holds_only_where_no_patch_is(name: str) -> None:
 @pytest.mark.parametrize(
     "law, dt, within", [(Moreau(mu=0.4), 1e-3, 2e-3), (Compliant(mu=0.4), 2e-4, 4e-3)]
 )
-def test_a_box_that_crosses_ice_stops_where_energy_says(law: Law, dt: float, within: float) -> None:
+def test_a_box_that_crosses_ice_stops_at_the_predicted_distance(
+    law: Law, dt: float, within: float
+) -> None:
     """m v^2 / 2 = mu m g (distance off the ice + factor times distance on it); the ice counts under
     each corner.
     """
@@ -126,7 +128,7 @@ def test_a_box_that_crosses_ice_stops_where_energy_says(law: Law, dt: float, wit
 
 
 @pytest.mark.parametrize("factor", [0.25, 4.0])
-def test_a_soft_patch_gives_way_by_weight_over_its_stiffness(factor: float) -> None:
+def test_a_soft_patch_deflects_by_weight_over_stiffness(factor: float) -> None:
     law = Compliant(c_N=2e4, c_T=2e4, d_N=200.0, d_T=200.0)
     soft = Patched(patches=(Patch((1.0, 0.0), 0.5, stiffness=factor),))
     log = Bench(point_mass(), law, soft).run(8000, 5e-4, q=[pose([0.0, 0, 0]), pose([1.0, 0, 0])])
@@ -136,7 +138,7 @@ def test_a_soft_patch_gives_way_by_weight_over_its_stiffness(factor: float) -> N
 # ---------------------------------------------------------------- patches
 
 
-def test_discs_rectangles_and_which_of_them_counts() -> None:
+def test_overlapping_discs_and_rectangles_have_an_order() -> None:
     disc, plank = (
         Patch((1.0, 2.0), 0.5, friction=0.1),
         Patch((1.0, 2.0), (2.0, 0.2), yaw=np.pi / 6, stiffness=3.0),
@@ -160,7 +162,7 @@ def test_discs_rectangles_and_which_of_them_counts() -> None:
     np.testing.assert_array_equal(stiffness, [3.0, 1.0, 0.5, 3.0, 0.5, 3.0])
 
 
-def test_worlds_have_patches_of_their_own() -> None:
+def test_patches_can_differ_by_world() -> None:
     ice = Patched(
         patches=(Patch([[0.0, 0.0], [5.0, 0.0]], 1.0, friction=[0.1, 0.2]),), friction=[1.0, 0.7]
     )
@@ -172,7 +174,7 @@ def test_worlds_have_patches_of_their_own() -> None:
     np.testing.assert_allclose(slowed, 0.5 * G * 0.05 * np.array([0.1, 0.7]), rtol=0.03)
 
 
-def test_a_ground_with_tables_keeps_its_shape() -> None:
+def test_patches_do_not_change_heights() -> None:
     bumps = HeightField(0.01 * np.random.default_rng(3).random((20, 20)), 0.05)
     runs = [
         slid(Moreau(), terrain, "moreau")
@@ -182,7 +184,7 @@ def test_a_ground_with_tables_keeps_its_shape() -> None:
         np.testing.assert_allclose(runs[0][register], runs[1][register], rtol=0, atol=1e-12)
 
 
-def test_ground_of_one_material_costs_nothing() -> None:
+def test_uniform_ground_adds_no_code() -> None:
     plane, nothing = (
         Bench(rod(), Moreau(), ground).program for ground in (Plane(), Patched(Plane()))
     )
@@ -198,7 +200,7 @@ def test_ground_of_one_material_costs_nothing() -> None:
 # ---------------------------------------------------------------- a robot, its log, and its user
 
 
-def test_the_yardstick_knows_the_ice() -> None:
+def test_the_comparison_includes_ice_patches() -> None:
     simulation = tarsus.Simulation(
         "mini_cheetah", terrain=IcePatch(friction=0.05), controller="trot"
     )
@@ -217,7 +219,7 @@ def test_the_yardstick_knows_the_ice() -> None:
     assert blind["dissipation_J"] > 1e-3  # without the factor the same log looks wrong
 
 
-def test_a_law_without_stiffness_says_so() -> None:
+def test_a_law_without_stiffness_rejects_soft_patches() -> None:
     terrain = Patched(stiffness=0.5)
     hard = tarsus.Simulation(point_mass(), terrain=terrain)
     (notice,) = (n for n in hard.warnings if n.code == "ground-stiffness-ignored")
@@ -246,6 +248,6 @@ def test_bad_patches_are_refused(bad: Any, kind: type[TarsusError], subject: str
         bad()
 
 
-def test_the_default_ground_is_made_of_one_material() -> None:
+def test_the_default_ground_is_uniform() -> None:
     friction, stiffness = Plane().material(ca.SX.sym("point", 3), None)
     assert friction.is_one() and stiffness.is_one()

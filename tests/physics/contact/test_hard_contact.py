@@ -100,7 +100,7 @@ def test_a_block_on_a_slope_sticks_below_the_friction_angle_and_never_creeps(
 
 
 @pytest.mark.parametrize("solver", ["jor", "jor_velocity"])
-def test_jacobi_relaxed_as_in_the_paper_fails_on_four_corners_and_says_so(solver: str) -> None:
+def test_published_jacobi_relaxation_fails_on_four_corners_and_is_flagged(solver: str) -> None:
     """Four corners that share one load need alpha below 1/2; Gehring 2014's 0.6 suits one foot a
     leg.
     """
@@ -113,7 +113,7 @@ def test_jacobi_relaxed_as_in_the_paper_fails_on_four_corners_and_says_so(solver
 
 
 @pytest.mark.parametrize("body", BODIES)
-def test_a_sprung_block_holds_on_its_anchor_and_slides_like_any_other(body: str) -> None:
+def test_a_compliant_block_sticks_and_slides(body: str) -> None:
     dt, steps = 0.0005, 4000
     log = slopes(body, "compliant").run(steps, dt, q=resting_on_slope(body), law_mu=MU)
     assert np.abs(log["u"][-1][STICKS]).max() < 1e-9
@@ -127,7 +127,7 @@ def test_a_sprung_block_holds_on_its_anchor_and_slides_like_any_other(body: str)
 @pytest.mark.parametrize(
     "law", [moreau("newton", **NEAR), moreau("exact"), moreau("sor", **NEAR), Compliant()]
 )
-def test_a_slope_is_a_plane_with_turned_gravity(law: Moreau | Compliant) -> None:
+def test_a_slope_equals_a_plane_with_rotated_gravity(law: Moreau | Compliant) -> None:
     angle, heading, steps, dt = 0.3, 0.7, 400, 0.001
     across = np.array([-np.sin(heading), np.cos(heading), 0.0])
     uphill = np.array(
@@ -232,7 +232,7 @@ def test_a_ball_that_bounces_comes_to_rest_in_time() -> None:
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
-def test_a_box_that_fell_lies_still_and_the_ground_carries_it(solver: str) -> None:
+def test_a_dropped_box_comes_to_rest_on_the_ground(solver: str) -> None:
     mass, dt = 2.0, 0.01
     flat = {"q": pose([0, 0, BOX[2] + 0.01]), "u": np.zeros(6)}
     tilted = {"q": pose([0, 0, 0.12], 0.3, [0.6, 0.8, 0.0]), "u": [0.3, 0.0, 0.0, 0.0, 1.0, 0.0]}
@@ -279,7 +279,7 @@ def test_a_rod_that_jams_gets_a_finite_impulse(solver: str, mu: float) -> None:
 # ---------------------------------------------------------------- springs
 
 
-def test_a_sprung_body_sinks_by_its_weight_over_the_stiffness() -> None:
+def test_a_compliant_body_sinks_by_weight_over_stiffness() -> None:
     stiffness, mass = np.array([1e4, 3e4, 1e5]), 2.0
     law = Compliant(c_N=stiffness, d_N=200.0)
     for mechanism, feet in ((box(mass), 4), (sphere(mass), 1)):
@@ -291,7 +291,7 @@ def test_a_sprung_body_sinks_by_its_weight_over_the_stiffness() -> None:
         )
 
 
-def test_a_ball_on_an_undamped_spring_leaves_when_it_should_and_as_fast_as_it_came() -> None:
+def test_a_ball_on_an_undamped_spring_rebounds_on_time_at_its_impact_speed() -> None:
     stiffness, mass, drop, speed = 1e4, 1.0, 1e-3, 2.0
     omega, landing = np.sqrt(stiffness / mass), np.sqrt(speed**2 + 2 * G * drop)
     sag = G / omega**2
@@ -369,7 +369,7 @@ def test_a_spinning_body_in_flight() -> None:
     assert spin[-1] < 5e-3 and energy[-1] < 1e-3
 
 
-def test_a_body_that_spins_about_a_principal_axis_keeps_everything() -> None:
+def test_a_spin_about_a_principal_axis_is_conserved() -> None:
     body = Bench(replace(box(), candidates=()))
     log = body.run(500, 0.004, q=pose([0, 0, 1]), u=[0, 0, 0, 0, 0, 7.0])
     np.testing.assert_allclose(
@@ -425,7 +425,7 @@ PENDULUM = """<mujoco><worldbody><body name="leg" pos="0 0 .35"><joint name="hip
 @pytest.mark.parametrize(
     ("solver", "mu"), [("newton", 0.8), ("newton", 0.3), ("exact", 0.3), ("sor", 0.8)]
 )
-def test_a_foot_that_can_move_along_one_line_alone(solver: str, mu: float) -> None:
+def test_a_foot_that_moves_along_one_line(solver: str, mu: float) -> None:
     """A leg on one hinge leans on its foot, which cannot move across the leg's plane and carries
     nothing there; its moment is the weight's.
     """

@@ -46,7 +46,7 @@ def test_a_wedged_limb_stays_where_friction_holds_it() -> None:
     assert log.q.values[-1, 8] == pytest.approx(0.012 - 0.2 * 0.0025 / 2, abs=1e-9)
 
 
-def test_without_friction_it_is_brought_out() -> None:
+def test_a_wedged_limb_is_pushed_out_without_friction() -> None:
     log = wedged(Moreau(mu=0.0), 0.0).run(1.0)
     assert (log.converged == 1).all()
     assert np.hypot(0.05, log.q.values[-1, 8]) > 0.055 - 5e-4, "all but the slop"
@@ -66,7 +66,7 @@ PRESS = 8.0  # m/s: how fast the ball comes
 
 @pytest.mark.parametrize("friction", ["", 'frictionloss=".5"'])
 @pytest.mark.parametrize("rate", [0.0, -PRESS, PRESS])
-def test_a_stop_whose_way_back_is_blocked_asks_for_rest(friction: str, rate: float) -> None:
+def test_a_blocked_joint_limit_requests_rest(friction: str, rate: float) -> None:
     """A joint beyond its stop must come back, at 0.2 m/s, and a contact blocks it: no step had a
     solution, and stop and contact pressed each other with 8 MN. The ball rests where it is, whether
     it comes from the one side or from the other.

@@ -68,7 +68,7 @@ def test_pivoting_solves_random_problems_exactly(n: int) -> None:
         np.testing.assert_allclose(x[k], by_trying_all_sets(K[k], c[k]), rtol=1e-8, atol=1e-10)
 
 
-def test_pivoting_ends_where_all_at_once_would_cycle() -> None:
+def test_pivoting_terminates_on_a_cycling_problem() -> None:
     """A symmetric positive definite problem, found by search, on which exchanging all wrong signs
     repeats itself.
     """
@@ -88,7 +88,7 @@ def test_pivoting_ends_where_all_at_once_would_cycle() -> None:
     np.testing.assert_allclose(x, np.tile(by_trying_all_sets(K, c), (16, 1)), atol=1e-12)
 
 
-def test_pivoting_shares_what_is_redundant() -> None:
+def test_pivoting_shares_redundant_loads() -> None:
     """Four corners of a plate, K of rank 3: complementary to round-off, and evenly shared."""
     r = np.array([[1, x, y] for x in (1, -1) for y in (1, -1)], float)
     K = (r @ np.diag([0.5, 0.7, 0.9]) @ r.T)[None]
@@ -111,7 +111,7 @@ def test_a_slow_contact_gains_no_restitution() -> None:
     assert log["u"][5, 0, 2] == 0
 
 
-def test_a_box_that_fell_lies_still_and_the_ground_carries_it() -> None:
+def test_a_dropped_box_comes_to_rest_on_the_ground() -> None:
     mass, dt = 2.0, 0.005
     q = np.stack([pose([0, 0, BOX[2] + 0.01]), pose([0, 0, 0.12], 0.3, [0.6, 0.8, 0.0])])
     log = bench("sole", LcpImpulse()).run(
@@ -159,7 +159,7 @@ def test_the_law_without_friction_is_the_paper_s_problem_to_round_off(stage: str
         np.testing.assert_allclose(L[k, on, 0], expected, rtol=1e-9, atol=1e-11)
 
 
-def test_friction_holds_below_its_angle_and_lets_slide_above() -> None:
+def test_friction_sticks_below_its_angle_and_slides_above() -> None:
     angle, dt, steps = 0.3, 0.005, 200
     mu = np.array([0.0, 0.1, 0.25, 0.35, 0.8])
     q = pose([0, 0, 0], -angle)
@@ -178,7 +178,7 @@ def test_a_negative_threshold_is_rejected() -> None:
         LcpImpulse(v_0=-1.0)
 
 
-def test_friction_by_the_default_tolerance_does_not_creep() -> None:
+def test_default_tolerance_prevents_creep() -> None:
     """Where friction's sweeps stop a block keeps about T_abs G_NN: it was 1.7e-6 m/s at T_abs
     1e-6.
     """

@@ -36,7 +36,7 @@ def test_a_block_of_milligrams_tumbles_as_a_large_one(solver: str) -> None:
     assert np.abs(large[:steps] - small[:steps]).max() < 1e-3
 
 
-def test_a_tolerance_that_was_set_is_kept_with_a_warning() -> None:
+def test_an_explicit_tolerance_is_used_with_a_warning() -> None:
     block = free_body(f"type='box' size='{SCALE / 10} {SCALE / 10} {SCALE / 10}'", SCALE / 10)
     notices = Simulation(block, Moreau(T_abs=1e-5), dt=DT).warnings
     assert [n.subject for n in notices if n.code == "tolerance-above-weight"] == ["T_abs"]

@@ -117,7 +117,7 @@ def test_without_k_p_penetration_stays_and_shrinks_with_k_v() -> None:
 
 
 @pytest.mark.parametrize("epsilon", [1e-6, 5e-4, 2e-3])
-def test_a_block_rests_epsilon_deep_and_the_ground_carries_it(epsilon: float) -> None:
+def test_a_block_rests_at_depth_epsilon(epsilon: float) -> None:
     start = {
         "q": pose([0, 0, BOX[2] - 1.5 * epsilon]),
         "law_epsilon": [epsilon],
@@ -270,7 +270,7 @@ LEANING = {  # G in 1/kg and velocities to add in m/s: two feet of Mini Cheetah 
 
 
 @pytest.mark.parametrize("which", LEANING)
-def test_normal_forces_that_depend_much_on_friction_are_found(which: str) -> None:
+def test_strongly_coupled_normal_and_friction_forces_are_solved(which: str) -> None:
     """Passes alone do not settle: the first foot slides, and its friction lifts it by 1.65 and 1.01
     times what its normal force does.
     """

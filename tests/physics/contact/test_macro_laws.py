@@ -142,7 +142,7 @@ def test_a_macro_point_stops_by_kinetic_friction_and_holds_by_static() -> None:
     )
 
 
-def test_friction_that_would_turn_the_slip_about_stops_it() -> None:
+def test_friction_does_not_reverse_slip() -> None:
     """A point at 5 mm/s above v_0 where friction could take 8 mm/s in a step: it stops, with what
     that takes.
     """
@@ -174,7 +174,7 @@ def test_a_rod_that_jams_does_not_fall_through_the_floor(mu: float) -> None:
     assert lowest[:10].min() > -dt * 0.01 and log["converged"].all()
 
 
-def test_what_goes_into_the_ground_is_not_called_solved() -> None:
+def test_penetrating_results_are_not_converged() -> None:
     """One contact always finds its impulse, however much friction couples; of three that jam
     together some do not, and are told.
     """
@@ -201,7 +201,7 @@ def test_a_macro_box_is_carried_and_sinks_as_slowly_as_damping_says() -> None:
 
 
 @pytest.mark.parametrize("scene", ["creep", "rocking_block", "sliding_cube"])
-def test_macro_passes_where_the_paper_s_single_modification_failed(scene: str) -> None:
+def test_macro_solves_the_case_where_one_modification_fails(scene: str) -> None:
     assert {row.status for row in validate("macro", scene, "midpoint")} == {"pass"}
 
 
@@ -214,14 +214,14 @@ def thrown(law: Law, **values: Any) -> dict[str, Array]:
     return bench("sole", law).run(200, 2.5e-4, q=q, u=[1.0, 0.3, -0.5, 1.0, 2.0, -1.0], **values)
 
 
-def test_in_a_thick_membrane_the_floor_is_not_felt() -> None:
+def test_a_thick_membrane_hides_the_floor() -> None:
     log, alone = thrown(MicroMacro(thickness=1.0, mu_K=0.4)), thrown(Micro(mu=0.4))
     assert (contacts(alone)[..., 0] > 0).any()
     np.testing.assert_array_equal(log["q"], alone["q"])
 
 
 @pytest.mark.slow
-def test_without_a_membrane_the_floor_is_that_of_macro() -> None:
+def test_without_a_membrane_the_floor_matches_macro() -> None:
     law = MicroMacro(thickness=0.0, k=1e-12, c=0.0, damping=1e-9)
     log, alone = thrown(law), thrown(Macro())
     assert (contacts(alone)[..., 0] > 0).any()
@@ -269,7 +269,7 @@ def test_negative_parameters_are_rejected(name: str) -> None:
                 replace(law, **{name: -1.0})
 
 
-def test_what_is_no_parameter_is_rejected() -> None:
+def test_unknown_parameters_are_rejected() -> None:
     for law in (Macro, MicroMacro):
         with pytest.raises(TarsusError, match="passes"):
             law(passes="twice")  # type: ignore[call-arg]

@@ -30,7 +30,7 @@ def numbers(outline: object) -> tuple[ca.Function, ca.Function]:
     return ca.Function("place", [toward], [place]), ca.Function("travel", [toward, spin], [travel])
 
 
-def test_the_farthest_point_is_the_farthest() -> None:
+def test_support_points_are_the_farthest_points() -> None:
     random = np.random.default_rng(1)
     around = random.normal(size=(20000, 3))
     around /= np.linalg.norm(around, axis=1, keepdims=True)
@@ -46,7 +46,7 @@ def test_the_farthest_point_is_the_farthest() -> None:
 
 
 @pytest.mark.parametrize("outline", [ellipsoid((0.3, 0.2, 0.1)), rim(0.2, 0), rim(0.2, 2)])
-def test_the_travel_is_the_derivative(outline: object) -> None:
+def test_contact_travel_is_the_derivative_of_the_contact_point(outline: object) -> None:
     place, travel = numbers(outline)
     random, h = np.random.default_rng(2), 1e-6
     for _ in range(20):
@@ -86,7 +86,7 @@ def test_the_contact_of_an_ellipsoid_travels() -> None:
 
 
 @pytest.mark.slow
-def test_rims_and_ellipsoids_in_slots_are_the_same() -> None:
+def test_rims_and_ellipsoids_match_in_slots() -> None:
     """A wheel among many points that never touch rolls as it does alone."""
     far = "".join(
         f"<geom type='sphere' size='.001' mass='0' pos='0 0 {0.01 * k}'/>" for k in range(9)

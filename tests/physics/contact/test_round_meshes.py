@@ -59,7 +59,7 @@ def drawn(vertices: Array) -> Shape:
         (turned(RING, 48), "torus", [0.006, 0.01]),
     ],
 )
-def test_a_round_mesh_is_known(vertices: Array, kind: str, size: Array) -> None:
+def test_round_meshes_are_recognized(vertices: Array, kind: str, size: Array) -> None:
     found = revolve(drawn(vertices))
     assert (found.kind, found.name, found.friction) == (kind, "mesh", 0.7)
     sizes = np.array(found.size)
@@ -68,7 +68,7 @@ def test_a_round_mesh_is_known(vertices: Array, kind: str, size: Array) -> None:
     np.testing.assert_allclose(sizes, size, atol=MAX_FLAT * 0.016 if kind == "torus" else 1e-9)
 
 
-def test_it_stands_where_it_is_drawn() -> None:
+def test_a_round_mesh_stands_at_its_drawn_pose() -> None:
     mesh = drawn(turned(CONE, 24))
     found = revolve(mesh)
     rims = np.reshape(found.size, (-1, 2))
@@ -92,7 +92,7 @@ def test_it_stands_where_it_is_drawn() -> None:
     ],
     ids=["box", "cube", "eight corners", "oval", "flat", "nearly flat", "dented"],
 )
-def test_other_meshes_stay_meshes(vertices: Array) -> None:
+def test_other_meshes_are_not_replaced(vertices: Array) -> None:
     assert revolve(drawn(vertices)).kind == "mesh"
 
 
@@ -172,7 +172,7 @@ def body(vertices: Array, height: float) -> Robot:
     ],
     ids=["tyre", "drum", "ball"],
 )
-def test_it_rolls_a_meter_without_loss(vertices: Array, radius: float) -> None:
+def test_a_round_mesh_rolls_a_meter_without_loss(vertices: Array, radius: float) -> None:
     simulation = Simulation(body(vertices, radius - 1e-8), Moreau(), dt=2.5e-3)
     u = np.zeros(6)
     u[0], u[4] = 1.0, 1.0 / radius
@@ -225,7 +225,7 @@ def test_a_wheel_that_lies_down_rests_on_its_side() -> None:
     assert log.q[-1, 2] == pytest.approx(0.026, abs=1e-4)
 
 
-def test_a_file_of_a_drawn_wheel_rolls(tmp_path: Path) -> None:
+def test_a_wheel_mesh_of_a_file_rolls(tmp_path: Path) -> None:
     import trimesh
 
     trimesh.creation.cylinder(radius=0.1, height=0.06, sections=32).export(tmp_path / "wheel.stl")

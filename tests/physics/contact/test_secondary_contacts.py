@@ -46,7 +46,7 @@ def pushed(
     return standing, simulation
 
 
-def test_a_standing_robot_stands_as_on_its_feet_alone() -> None:
+def test_secondary_contacts_do_not_affect_a_standing_robot() -> None:
     alone = Simulation("starleth", controller="stand", contacts="*_foot")
     alone.advance(0.5)
     standing, _ = pushed("moreau")
@@ -72,8 +72,8 @@ def test_a_fallen_robot_lies_on_its_body(law: str, dt: float) -> None:
 
 
 @pytest.mark.slow
-def test_a_world_does_not_feel_its_neighbors() -> None:
-    """A ball's does not either: `test_bits_do_not_depend_on_lanes_in_slots`."""
+def test_worlds_are_independent() -> None:
+    """A ball's does not either: `test_slot_results_do_not_depend_on_the_lane`."""
     _, together = pushed("moreau")
     _, alone = pushed("moreau", (1, 2))
     assert (together.q[1] == alone.q).all()
@@ -115,7 +115,7 @@ def without_slots(simulation: Simulation) -> Worlds:
 
 
 @pytest.mark.slow
-def test_slots_for_all_are_all_contacts() -> None:
+def test_a_slot_per_contact_equals_all_contacts() -> None:
     simulation = dropped()
     always = without_slots(simulation)
     log = simulation.run(0.15)
@@ -125,7 +125,7 @@ def test_slots_for_all_are_all_contacts() -> None:
     assert (pressed.sum(1) >= 2).any(), "falls on its back"
 
 
-def test_too_few_slots_keep_the_deepest_and_are_told() -> None:
+def test_too_few_slots_keep_the_deepest_contacts_with_a_warning() -> None:
     simulation = rolling(2)
     log = simulation.run(0.5)
     pressed = log["force_contact"].values[..., 0] > 0
@@ -154,7 +154,7 @@ def test_hundreds_of_candidates_touch() -> None:
 
 
 @pytest.mark.parametrize("law", ["moreau", "compliant"])
-def test_a_state_in_slots_is_kept(law: str) -> None:
+def test_slot_memory_is_part_of_the_state(law: str) -> None:
     simulation = rolling(6, law)
     simulation.advance(0.1)
     kept, copy = simulation.state(), pickle.loads(pickle.dumps(simulation))
@@ -167,7 +167,7 @@ def test_a_state_in_slots_is_kept(law: str) -> None:
 
 
 @pytest.mark.parametrize("law", ["hertz", "moreau"])
-def test_bits_do_not_depend_on_lanes_in_slots(law: str) -> None:
+def test_slot_results_do_not_depend_on_the_lane(law: str) -> None:
     alone, many = rolling(6, law), rolling(6, law, worlds=11)
     start = many.q
     start[3:, 2] += 0.4  # these do not touch
@@ -202,7 +202,7 @@ def plates(slots: int, worlds: int) -> Simulation:
     return simulation
 
 
-def test_who_touches_with_more_than_twelve_points_has_them_all() -> None:
+def test_more_than_twelve_contacts_are_all_solved() -> None:
     simulation = plates(16, worlds=3)
     alone, few = plates(16, worlds=1), plates(12, worlds=3)
     log = simulation.run(0.2)
@@ -221,7 +221,7 @@ def test_who_touches_with_more_than_twelve_points_has_them_all() -> None:
     assert not np.allclose(simulation.q[0], few.q[0], rtol=0, atol=1e-9), "in turns it sinks"
 
 
-def test_a_stepper_that_looks_twice_refuses_many() -> None:
+def test_steppers_with_two_evaluations_reject_many_contacts() -> None:
     ball = rolling(2).robot
     with refused(IncompatibleOptions, "contacts"):
         Simulation(ball, "hertz", "heun", contacts="all")
@@ -230,7 +230,7 @@ def test_a_stepper_that_looks_twice_refuses_many() -> None:
 
 
 @pytest.mark.slow
-def test_the_cases_agree_with_all_contacts_always_solved() -> None:
+def test_slots_match_solving_all_contacts() -> None:
     simulation = Simulation("starleth", controller="stand", contacts="all")
     worlds = without_slots(simulation)
     simulation.advance(0.25)

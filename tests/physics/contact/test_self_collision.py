@@ -83,7 +83,7 @@ def test_ball_on_ball(restitution: float) -> None:
     assert (log.converged == 1).all()
 
 
-def test_what_goes_through_each_other_without_it_is_told_where_it_does() -> None:
+def test_penetrating_limbs_are_reported_without_self_collision() -> None:
     """Of two balls on slides, one thrown: through the other, not so far, and where they collide."""
     told = "b0:b1 (by 200 mm)"
     for seconds, options in ((0.4, {}), (0.05, {}), (0.4, {"self_collision": True})):
@@ -93,7 +93,7 @@ def test_what_goes_through_each_other_without_it_is_told_where_it_does() -> None
         assert (told in warnings) == (seconds == 0.4 and not options), warnings
 
 
-def test_cradle_of_three_hands_the_motion_on() -> None:
+def test_cradle_of_three_transfers_the_motion() -> None:
     simulation = Simulation(balls(1.0, 1.0, 1.0), exact(1.0), self_collision=True)
     simulation.set(u=[1.0, 0.0, 0.0])
     simulation.advance(0.4)
@@ -179,7 +179,7 @@ def test_falls_with_self_collision_do_not_diverge() -> None:
 
 
 @pytest.mark.slow
-def test_bits_do_not_depend_on_the_place_in_a_batch() -> None:
+def test_results_do_not_depend_on_the_position_in_a_batch() -> None:
     push = np.array([-8.0, 3.0, -2.0, 6.0, -1.0, 2.0])
     alone, many = limp(), limp(worlds=5)
     for _ in range(200):
@@ -190,7 +190,7 @@ def test_bits_do_not_depend_on_the_place_in_a_batch() -> None:
     assert (force[:2, len(many.plan.scene.candidates) :, 0] > 0).any()
 
 
-def test_which_pairs_are_looked_at() -> None:
+def test_collision_pairs_are_selected() -> None:
     robot = Robot.of(read_mjcf(biped()))
     found = self_contacts(robot, True)
     kept, never = ([pair.name for pair in part] for part in (found.kept, found.never))
@@ -201,7 +201,7 @@ def test_which_pairs_are_looked_at() -> None:
     assert "left_thigh:right_thigh" not in [pair.name for pair in self_contacts(apart, True).kept]
 
 
-def test_a_robot_without_pairs_keeps_its_program() -> None:
+def test_self_collision_without_pairs_keeps_the_program() -> None:
     programs = [
         step_program(Simulation(balls(1.0), self_collision=wanted).plan).fingerprint
         for wanted in (False, True)
@@ -209,7 +209,7 @@ def test_a_robot_without_pairs_keeps_its_program() -> None:
     assert programs[0] == programs[1]
 
 
-def test_explicit_pairs_meet_whatever_their_bits() -> None:
+def test_explicit_pairs_collide_regardless_of_masks() -> None:
     rows = "".join(BALL.format(name=f"b{k}", x=0.3 * k, mass=1.0) for k in range(3))
     rows = rows.replace("type='sphere'", "").replace('type="sphere"', 'contype="0" conaffinity="0"')
     pair = "<contact><pair geom1='b0' geom2='b2'/></contact>"
@@ -242,7 +242,7 @@ def test_explicit_pairs_meet_whatever_their_bits() -> None:
         ('friction=".2" priority="1"', 'friction=".3" priority="1"', 0.3),
     ],
 )
-def test_friction_is_that_of_the_higher_priority(first: str, second: str, friction: float) -> None:
+def test_the_higher_priority_sets_the_friction(first: str, second: str, friction: float) -> None:
     rows = "".join(
         BALL.format(name=f"b{k}", x=0.3 * k, mass=1.0).replace("type=", f"{own} type=", 2)
         for k, own in enumerate((first, second))

@@ -34,7 +34,9 @@ LEVEL = np.array([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
     ("body", "law"),
     [("stool", "moreau"), ("stool", "linearized"), ("stool", "compliant"), ("box", "compliant")],
 )
-def test_bodies_fall_and_slide_as_contact_by_contact(body, law, monkeypatch):
+def test_the_edge_form_matches_the_contact_form_for_falling_and_sliding_bodies(
+    body, law, monkeypatch
+):
     """Corners and round feet, tumbling onto a slope."""
     ends = []
     for fewest in (3, 99):
@@ -126,7 +128,7 @@ def test_standing_soles_share_their_load_by_least_norm(seed, feet):
         (LOAD, 0.8, np.array([0, 0, 0, 0, 1, 1, 1, 1])),  # the other foot would sink
     ],
 )
-def test_what_does_not_stand_is_left_to_others(load, mu, pressing):
+def test_unsupported_poses_use_another_solver(load, mu, pressing):
     assert not stood(*posed(5, load), pressing, mu)[1]
 
 

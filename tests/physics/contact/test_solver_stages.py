@@ -22,7 +22,7 @@ def stages(log: xr.Dataset) -> NDArray[np.int8]:
     return variable.values.ravel()
 
 
-def test_a_crate_at_rest_needs_the_first_stage_alone() -> None:
+def test_a_resting_crate_needs_only_the_first_stage() -> None:
     log = Simulation(free_body(CRATE, 0.05), Moreau()).run(0.2)
     assert set(stages(log)) == {STAGES.index("standing")}
 
@@ -33,7 +33,7 @@ def test_a_sliding_crate_is_solved_on_the_edges() -> None:
     assert set(stages(simulation.run(0.1))) == {STAGES.index("edges")}
 
 
-def test_another_solver_and_another_substep_report_their_own() -> None:
+def test_other_solvers_and_substeps_report_their_stages() -> None:
     from tarsus.stepping.methods.midpoint import Midpoint
     from tarsus.stepping.substeps import Substeps
 

@@ -95,7 +95,7 @@ def test_stacks_rest_under_every_law(law: str, count: int, turn: float) -> None:
 
 
 @pytest.mark.parametrize("law", [*SPRINGS, "micro_macro"])
-def test_a_stack_whose_pairs_are_too_stiff_for_dt_is_told(law: str) -> None:
+def test_stacks_too_stiff_for_dt_are_reported(law: str) -> None:
     simulation = Simulation(stack(3, 20), law, Midpoint(forces="once"))
     [told] = [note for note in simulation.warnings if note.code == TOLD]
     assert "with the 20 contacts of the start together" in told and "use dt = " in told
@@ -103,13 +103,13 @@ def test_a_stack_whose_pairs_are_too_stiff_for_dt_is_told(law: str) -> None:
         assert "box_2 and box_3 touch" in told and " divided by " in told
 
 
-def test_laws_without_a_limit_say_nothing() -> None:
+def test_laws_without_a_step_limit_give_no_warning() -> None:
     for law in OTHERS:
         assert not any(note.code == TOLD for note in Simulation(stack(3, 20), law).warnings)
 
 
 @pytest.mark.parametrize(("count", "turn"), [(1, 0), (2, 0), (2, 20)])
-def test_the_limit_that_is_told_is_where_a_stack_stops_to_rest(count: int, turn: float) -> None:
+def test_the_reported_limit_is_where_stacks_become_unstable(count: int, turn: float) -> None:
     whole = stack(count, turn)
     once = Midpoint(forces="once")
     begun = Simulation(whole, "compliant", once)
@@ -138,7 +138,7 @@ def test_the_limit_that_is_told_is_where_a_stack_stops_to_rest(count: int, turn:
     assert again is not None and again.step == pytest.approx(dt, rel=1e-3)
 
 
-def test_a_ball_on_a_ball_is_two_masses_in_a_row() -> None:
+def test_a_ball_on_a_ball_is_two_masses_in_series() -> None:
     """Of equal balls on springs without friction: the larger eigenvalue of [[2, -1], [-1, 1]] / m
     times the spring, and a damper.
     """
@@ -151,7 +151,7 @@ def test_a_ball_on_a_ball_is_two_masses_in_a_row() -> None:
     assert most * (c * found.step**2 / 4 + d * found.step / 2) == pytest.approx(1, rel=1e-6)
 
 
-def test_friction_of_a_law_counts_as_a_damper_where_the_load_is() -> None:
+def test_regularized_friction_counts_as_a_damper_under_load() -> None:
     """A thin plate alone under Hunt and Crossley's law turns about z against a damper mu m g / v_s
     at its corners: inertia m r^2 / 3. Loads are rounded up by a quarter at most.
     """
@@ -163,7 +163,7 @@ def test_friction_of_a_law_counts_as_a_damper_where_the_load_is() -> None:
     assert 0.8 * exact <= found.step <= 1.001 * exact
 
 
-def test_a_stack_has_room_for_all_its_contacts() -> None:
+def test_a_stack_has_slots_for_all_contacts() -> None:
     """Two turned faces share eight corners; the ground has four."""
     for count in (2, 3):
         assert Simulation(stack(count, 20)).plan.scene.slots == 4 + 8 * (count - 1)

@@ -57,7 +57,7 @@ def test_every_bounce_is_in_the_table_with_its_time_and_speeds(balls: xr.Dataset
         np.testing.assert_array_equal(own.strike_step, np.floor(times / 0.02))
 
 
-def test_impacts_beyond_the_slots_are_counted_and_said(balls: xr.Dataset) -> None:
+def test_impacts_beyond_the_slots_are_counted_and_reported(balls: xr.Dataset) -> None:
     """The last bounces of the first ball are closer together than its steps."""
     each = np.bincount(balls.strike_step[balls.strike_world.values == 0])
     assert each.max() == 3 and balls.attrs["strikes_lost"] > 0
@@ -67,7 +67,7 @@ def test_impacts_beyond_the_slots_are_counted_and_said(balls: xr.Dataset) -> Non
     assert float(total) > float(kept) > 0
 
 
-def test_substeps_keep_the_impacts_of_their_inner_steps(balls: xr.Dataset) -> None:
+def test_substeps_record_impacts_of_inner_steps(balls: xr.Dataset) -> None:
     """Four steps of dt = 20 ms in one of 80 ms: the same impacts at the same times."""
     stepper = Substeps(EventDriven(strikes=12), 4)
     simulation = tarsus.Simulation(point_mass(), LcpImpulse(e_N=E), stepper, dt=0.08, worlds=2)
@@ -81,7 +81,7 @@ def test_substeps_keep_the_impacts_of_their_inner_steps(balls: xr.Dataset) -> No
     assert total <= float(balls.impulse_strikes[:, 0].sum()) + 1e-12
 
 
-def test_contact_force_and_impacts_stand_apart(balls: xr.Dataset) -> None:
+def test_contact_force_excludes_impacts(balls: xr.Dataset) -> None:
     """At rest the ground carries the weight by a force; in flight, by neither."""
     first = balls.isel(world=0, contact=0, axis=0)
     np.testing.assert_allclose(first.force_without_strikes[-5:], G, rtol=1e-9)

@@ -18,7 +18,7 @@ WORLDS = 300
 
 
 @pytest.mark.parametrize("precision", ["float64", "float32"])
-def test_it_comes_to_rest_beside_a_box_that_stands(precision: str, tmp_path: Path) -> None:
+def test_a_fast_box_comes_to_rest_next_to_a_standing_one(precision: str, tmp_path: Path) -> None:
     """Round-off of the one motion's two shares threw arms up, and such steps counted as solved."""
     file = tmp_path / "arm.xml"
     file.write_text(ARM)

@@ -109,7 +109,7 @@ def test_a_floor_without_static_friction_dithers_as_printed_and_holds_when_consi
 
 
 @pytest.mark.parametrize("law", [Macro(), MicroMacro(), Macro(passes="once")])
-def test_mu_K_left_out_is_mu_and_the_ground_scales_both(law: Law) -> None:
+def test_mu_K_defaults_to_mu_and_the_ground_scales_both(law: Law) -> None:
     icy = Patched(patches=(Patch((0.0, 0.0), (9.0, 9.0), friction=0.5),))
     start = {"q": pose([0, 0, -2e-3]), "u": [2.0, 0, 0, 0, 0, 0]}
     both = (replace(law, mu=0.4), replace(law, mu=0.9, mu_K=0.4))  # type: ignore[call-arg]
@@ -121,7 +121,7 @@ def test_mu_K_left_out_is_mu_and_the_ground_scales_both(law: Law) -> None:
     assert slowing == pytest.approx(0.5 * 0.4 * load, rel=1e-3)
 
 
-def test_a_mu_K_left_out_cannot_be_set_later() -> None:
+def test_a_default_mu_K_cannot_be_set_later() -> None:
     simulation = tarsus.Simulation(tarsus.Robot.of(point_mass()), Macro())
     with refused(IncompatibleOptions, "mu_K"):
         simulation.set(mu_K=0.3)
@@ -135,7 +135,7 @@ def test_a_mu_K_left_out_cannot_be_set_later() -> None:
 @pytest.mark.parametrize("damper", ["timestep", "conventional"])
 @pytest.mark.parametrize("phase", ["compression", "release"])
 @pytest.mark.parametrize("sinking", [0.005, -0.005])
-def test_c_acts_in_its_phase_alone(damper: str, phase: str, sinking: float) -> None:
+def test_damping_acts_only_in_its_phase(damper: str, phase: str, sinking: float) -> None:
     k, c, dt, depth = 4410.0, 282.0, 0.0025, 1e-3
     law = Micro(k=k, c=c, damper=damper, phase=phase)  # type: ignore[arg-type]
     q = pose([0, 0, -depth + 0.5 * dt * sinking])  # the midpoint is `depth` deep
@@ -160,7 +160,7 @@ def test_damping_on_release_goes_deeper_and_rebounds_by_restitution() -> None:
     assert 0 < rebound["release"] < 1 and 0 < rebound["compression"] < 1
 
 
-def test_a_membrane_that_ends_pushes_no_harder_than_its_thickness() -> None:
+def test_membrane_force_saturates_at_its_thickness() -> None:
     """Under lambda so large that the floor carries nothing: 1 kg on k h = 2.756 N falls through."""
     k, thickness, dt = 5512.0, 5e-4, 1e-4
     depths = {}

@@ -52,7 +52,7 @@ def test_between_mu_K_and_mu_S_a_resting_block_stays_and_a_pushed_one_slides_on(
     assert speed[-1, 1] == pytest.approx(0.2 + a * steps * dt, rel=1e-3)
 
 
-def test_with_kinetic_1_the_pushed_block_stops() -> None:
+def test_with_kinetic_ratio_1_a_pushed_block_stops() -> None:
     log = Bench(sole(), Moreau(mu=MU), Slope(ANGLE)).run(
         500, 0.001, q=on_slope(), u=[*(0.2 * DOWN), 0, 0, 0]
     )

@@ -81,13 +81,13 @@ def test_an_actuator_with_stiction_and_delay_is_identified(swung: Any) -> None:
 
 
 @pytest.mark.slow
-def test_a_seed_gives_the_same_bits_whatever_the_threads(swung: Any) -> None:
+def test_a_seed_gives_the_same_bits_with_any_number_of_threads(swung: Any) -> None:
     spec = arm_spec(model={"robot": arm()}, search={"window": 0.12, "tries": 2})
     found = [tarsus.identify(spec, swung, threads=n) for n in (1, 2)]
     assert found[0].estimates == found[1].estimates and found[0].after == found[1].after
 
 
-def test_a_motion_that_excites_nothing_says_so() -> None:
+def test_a_motion_without_excitation_is_reported() -> None:
     """An arm that hangs: neither what resists its motion shows, nor what its motor gives."""
     still = {"time": DT * np.arange(301), "q": np.zeros((301, 1)), "u": np.zeros((301, 1))}
     free = {name: {k: v for k, v in FREE[name].items() if k != "true"} for name in FREE}
@@ -102,7 +102,7 @@ def test_a_motion_that_excites_nothing_says_so() -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_any_six_numbers_make_an_inertia_that_a_body_has(seed: int) -> None:
+def test_inertia_parameters_always_give_a_physical_inertia(seed: int) -> None:
     random = np.random.default_rng(seed)
     made = Inertia(2.0, np.array([0.1, 0.0, -0.2]), np.diag([0.05, 0.04, 0.02]))
     names = [f"inertia.{pair}" for pair in ("xx", "yy", "zz", "xy", "xz", "yz")]
@@ -137,7 +137,7 @@ def test_any_six_numbers_make_an_inertia_that_a_body_has(seed: int) -> None:
         ({"free": FREE, "search": {"window": 100.0}}, UnmetCondition, "search.window"),
     ],
 )
-def test_mistakes_in_a_spec_are_named(
+def test_mistakes_in_a_specification_are_reported_by_name(
     given: Any, kind: type[TarsusError], subject: str, swung: Any
 ) -> None:
     model = {"robot": arm(), **given.get("model", {})}
@@ -145,12 +145,12 @@ def test_mistakes_in_a_spec_are_named(
         tarsus.identify({**given, "model": model}, swung)
 
 
-def test_a_noise_of_zero_is_refused(swung: Any) -> None:
+def test_zero_noise_is_rejected(swung: Any) -> None:
     with pytest.raises(TarsusError, match=r"compare\.q"):
         tarsus.identify({"free": FREE, "compare": {"q": 0.0}, "model": {"robot": arm()}}, swung)
 
 
-def test_a_noise_may_be_a_number_of_numpy() -> None:
+def test_noise_may_be_a_numpy_scalar() -> None:
     noise = read_noise({"q": np.float64(1e-3), "force": np.float32(2.0)}, arm())
     assert noise.q is not None and (noise.q == 1e-3).all() and noise.force == 2.0
 
@@ -162,14 +162,14 @@ def test_the_error_of_an_estimate_in_a_table() -> None:
     assert replace(one, true=None).error_text == ""
 
 
-def test_a_log_with_a_nan_is_to_end_before_it(swung: Any) -> None:
+def test_a_log_with_nan_must_be_trimmed(swung: Any) -> None:
     broken = swung["q"].copy()
     broken[200:] = np.nan
     with refused(InvalidFile, "q"):
         tarsus.identify(arm_spec(model={"robot": arm()}), {**swung, "q": broken})
 
 
-def test_nested_and_quoted_names_are_the_same() -> None:
+def test_nested_and_quoted_names_are_equivalent() -> None:
     nested = parse_spec({"free": {"law": {"mu": {"low": 0.1, "high": 1.0}}}})
     assert nested.unknowns == parse_spec({"free": {"law.mu": {"low": 0.1, "high": 1.0}}}).unknowns
     names = [one.name for one in parse_spec({"free": {"inertia.base": {}}}).unknowns]
@@ -177,7 +177,7 @@ def test_nested_and_quoted_names_are_the_same() -> None:
 
 
 @pytest.mark.slow
-def test_evolution_finds_the_actuator_too(swung: Any) -> None:
+def test_evolution_identifies_the_actuator(swung: Any) -> None:
     pytest.importorskip("cma")
     search = {"window": 0.12, "method": "cma", "candidates": 16}
     found = tarsus.identify(arm_spec(model={"robot": arm()}, search=search), swung)
@@ -186,7 +186,7 @@ def test_evolution_finds_the_actuator_too(swung: Any) -> None:
 
 
 @pytest.mark.slow
-def test_a_trot_of_starleth_gives_friction_and_the_trunk_back() -> None:
+def test_friction_and_trunk_mass_are_identified_from_a_trot() -> None:
     """Trot that slips, heavier and off center; noise of encoders and of a tracked trunk."""
     true = {"mu": 0.3, "mass": 15.5, "x": 0.03}
     robot = tarsus.load("starleth")
@@ -214,7 +214,7 @@ def test_a_trot_of_starleth_gives_friction_and_the_trunk_back() -> None:
 
 
 @pytest.mark.slow
-def test_mini_cheetah_on_a_slope_gives_the_slope_and_friction_back() -> None:
+def test_slope_and_friction_are_identified() -> None:
     robot, angle = tarsus.load("mini_cheetah"), 0.12
     truth = tarsus.Simulation(
         robot, terrain=tarsus.Slope(angle=angle), controller="trot", parameters=["mu=0.35"]
@@ -234,7 +234,7 @@ def test_mini_cheetah_on_a_slope_gives_the_slope_and_friction_back() -> None:
 
 
 @pytest.mark.slow
-def test_the_law_that_made_a_log_ranks_first(tmp_path: Path, capsys: Any) -> None:
+def test_the_law_of_a_log_ranks_first(tmp_path: Path, capsys: Any) -> None:
     """A ball that is thrown: Newton's rebound, a spring and damper, and MuJoCo's soft contact."""
     path = tmp_path / "ball.xml"
     path.write_text(BALL)

@@ -78,7 +78,7 @@ def test_forces_weigh_by_their_own_noise(slid: Any, tmp_path: Path) -> None:
     assert 0.8 < found.after["force"] < 1.2  # in their own deviations
 
 
-def test_a_table_says_what_the_arrays_say(slid: Any, tmp_path: Path) -> None:
+def test_tables_and_arrays_are_equivalent(slid: Any, tmp_path: Path) -> None:
     path, log = slid
     robot = tarsus.load(str(path))
     read = motion_log(open_log(as_table(log, tmp_path / "slid.csv")), robot)
@@ -88,14 +88,14 @@ def test_a_table_says_what_the_arrays_say(slid: Any, tmp_path: Path) -> None:
     assert all(np.array_equal(read.force[name], told.force[name]) for name in told.force)
 
 
-def test_forces_that_no_log_has_are_told(slid: Any) -> None:
+def test_missing_forces_are_reported(slid: Any) -> None:
     path, log = slid
     motion_alone = {name: value for name, value in log.items() if not name.startswith("force")}
     with refused(UnmetCondition, "compare.force"):
         found_by(path, {"q": OF_Q, "force": OF_FORCE}, motion_alone)
 
 
-def test_a_log_is_thinned_to_means_of_what_acted() -> None:
+def test_downsampled_logs_contain_mean_forces() -> None:
     k = np.arange(9.0)
     log = MotionLog(0.001, k[:, None], -k[:, None], k[:, None], {"foot": np.tile(k, (3, 1)).T})
     thin = log.resample(0.004)

@@ -12,7 +12,7 @@ import tarsus
 
 
 @pytest.mark.slow
-def test_intervals_hold_what_is_true_under_hard_contact(tmp_path: Path) -> None:
+def test_intervals_contain_the_true_values_under_hard_contact(tmp_path: Path) -> None:
     """Throws of a ball onto a slope, whose impacts make steps in the cost: of 36 intervals of 95 %,
     under 12 draws of the noise, at least three quarters hold the truth (21 by the curvature alone;
     30 measured, 28 and 34 where the throws begin otherwise: docs/decisions/0049), and they are not
@@ -56,7 +56,7 @@ def test_intervals_hold_what_is_true_under_hard_contact(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_intervals_hold_what_is_true_of_a_walk() -> None:
+def test_intervals_contain_the_true_values_of_a_walk() -> None:
     """Mini Cheetah uphill; of 8 intervals of 95 %, under 4 draws of the noise, at most one misses,
     by less than its width, and they are not as wide as they please. Feet make the cost so rugged
     that its curvature gives the slope a hundredth of its true scatter: whatever leaves the search

@@ -50,7 +50,7 @@ def moved(simulation: Simulation) -> np.ndarray:
     return np.atleast_2d(simulation.q)
 
 
-def test_worlds_with_other_gears_and_ranges_are_files_with_these() -> None:
+def test_varied_gears_and_ranges_match_edited_files() -> None:
     files = [moved(Simulation(leg(*own), actuators="file"))[0] for own in WORLDS]
     assert np.abs(files[0] - files[1]).max() > 0.1
     mixed = leg(1.0, (-1.0, 1.0), (-50.0, 50.0))
@@ -67,7 +67,7 @@ def test_worlds_with_other_gears_and_ranges_are_files_with_these() -> None:
     np.testing.assert_allclose(moved(made), files, rtol=0, atol=1e-13)
 
 
-def test_numbers_of_a_file_that_may_be_set_move_it_as_before() -> None:
+def test_setting_file_values_does_not_change_the_motion() -> None:
     robot = leg(*WORLDS[0])
     named = FileActuators(by_world=ALL)
     same = [moved(Simulation(robot, actuators=own)) for own in ("file", named)]
@@ -99,7 +99,7 @@ def test_effort_and_speed_of_a_urdf_differ_by_world() -> None:
     assert u[-1] == pytest.approx(speeds[:, 0], rel=1e-3)
 
 
-def test_a_log_of_them_runs_again_to_the_same_bits(tmp_path: Any) -> None:
+def test_a_log_with_varied_actuators_reruns_to_the_same_bits(tmp_path: Any) -> None:
     file = tmp_path / "leg.xml"
     file.write_text(MOTORS)
     own = FileActuators(by_world=("gear",), force_upper=7.0, force_lower=-7.0)
@@ -129,7 +129,7 @@ MOTORS = """<mujoco><worldbody><body><joint name="j" axis="0 0 1"/>
         ({"speed": -1.0}, {}, "speed must"),
     ],
 )
-def test_mistakes_are_told(own: dict, changes: dict, said: str) -> None:
+def test_mistakes_are_reported(own: dict, changes: dict, said: str) -> None:
     robot = leg(*WORLDS[0])
     with pytest.raises(TarsusError, match=said):
         Simulation(robot, actuators=FileActuators(**own)).set(**changes)
@@ -138,7 +138,7 @@ def test_mistakes_are_told(own: dict, changes: dict, said: str) -> None:
         Simulation(endless, actuators=FileActuators(speed=3.0))
 
 
-def test_ranges_are_looked_at_in_the_worlds_that_change() -> None:
+def test_ranges_are_checked_in_changed_worlds() -> None:
     made = Simulation(leg(*WORLDS[0]), worlds=2, actuators=FileActuators(by_world=ALL))
     first = np.array([True, False])
     made.set(where=first, force_lower=-20.0, force_upper=-10.0)
@@ -148,7 +148,7 @@ def test_ranges_are_looked_at_in_the_worlds_that_change() -> None:
     made.set(where=first, force_upper=0.0)
 
 
-def test_as_many_numbers_as_actuators_and_worlds_are_ambiguous() -> None:
+def test_equal_numbers_of_actuators_and_worlds_are_ambiguous() -> None:
     """Two actuators in two worlds; of three worlds two numbers are the actuators'."""
     robot = leg(1.0, (-1.0, 1.0), (-50.0, 50.0))
     two, three = (Simulation(robot, actuators="file", worlds=worlds) for worlds in (2, 3))

@@ -99,7 +99,7 @@ def swing(
 
 
 @pytest.mark.parametrize("kind", ["hinge", "ball"])
-def test_a_parallelogram_swings_like_the_pendulum_that_it_is(kind: str) -> None:
+def test_a_parallelogram_swings_like_its_equivalent_pendulum(kind: str) -> None:
     """The coupler only translates: I = (m1 + m3) l^2 / 3 + m2 l^2 about the pivots; three of a
     hinge's rows say what the others say.
     """
@@ -146,7 +146,7 @@ HARD = 'solref="0.0002 1" solimp="0.9999 0.9999 0.001 0.5 2"'
 
 
 @pytest.mark.parametrize("text", [FOUR_BAR, SPATIAL], ids=["planar", "spatial"])
-def test_loops_of_mjcf_move_as_in_mujoco(text: str) -> None:
+def test_loops_of_mjcf_files_move_as_in_mujoco(text: str) -> None:
     text = text.format(hard=HARD)
     mechanism = read_mjcf(text)
     assert [(loop.joint.name, loop.joint.kind) for loop in mechanism.loops] == [("pin", "ball")]
@@ -317,7 +317,7 @@ def test_a_robot_on_five_bar_legs_stands_by_virtual_work(law: str, dt: float) ->
 
 
 @pytest.mark.parametrize("which", ["extended", "maximal"])
-def test_a_robot_with_loops_can_be_cut_as_well(which: str) -> None:
+def test_robots_with_loops_can_have_cut_joints(which: str) -> None:
     apart, robot = [], Robot.of(read_mjcf(FOUR_BAR.format(hard=HARD)))
     for dt in (1e-4, 5e-5):
         ends = []
@@ -333,7 +333,7 @@ def test_a_robot_with_loops_can_be_cut_as_well(which: str) -> None:
 
 
 @pytest.mark.slow
-def test_the_whole_robot_s_state_is_taken_and_given_by_a_thousand_worlds() -> None:
+def test_uncut_states_can_be_set_and_read_in_a_thousand_worlds() -> None:
     robot, random = load("mini_cheetah"), np.random.default_rng(0)
     simulation = Simulation(robot, coordinates=["FR_knee_joint", "HL_hip_joint"], worlds=1000)
     q = np.tile(robot.keyframes["stand"], (1000, 1)) + random.normal(scale=0.1, size=(1000, 19))
@@ -355,9 +355,7 @@ def test_the_whole_robot_s_state_is_taken_and_given_by_a_thousand_worlds() -> No
 
 
 @pytest.mark.slow
-def test_a_python_controller_sees_the_whole_robot_and_the_log_says_what_the_cut_joints_carry() -> (
-    None
-):
+def test_cut_joints_are_visible_to_controllers_and_logged() -> None:
     robot, seen = load("mini_cheetah"), []
 
     def servo(t: float, q: Array, u: Array) -> Array:
@@ -383,7 +381,7 @@ def test_a_python_controller_sees_the_whole_robot_and_the_log_says_what_the_cut_
     np.testing.assert_allclose(simulation.uncut_state[0], reference.q, atol=2e-4)
 
 
-def test_an_open_start_is_closed_and_said() -> None:
+def test_an_open_loop_is_closed_at_the_start_with_a_note() -> None:
     mechanism = quadruped()
     open_q = mechanism.keyframes["stand"].copy()
     open_q[8] += 0.1
@@ -399,7 +397,7 @@ def test_an_open_start_is_closed_and_said() -> None:
     assert warning.code == "loop-open" and "FR_ankle" in warning.subject
 
 
-def test_loops_that_cannot_close_are_refused_with_the_gap() -> None:
+def test_loops_that_cannot_close_are_rejected_with_the_gap() -> None:
     mechanism = parallelogram()
     far = replace(mechanism.loops[0], position=np.array([5.0, 0, 0]))
     with refused(UnmetCondition, "pin") as caught:
@@ -410,7 +408,7 @@ def test_loops_that_cannot_close_are_refused_with_the_gap() -> None:
         Simulation(replace(mechanism, loops=(backwards,)))
 
 
-def test_newton_finds_the_nearest_closed_coordinates() -> None:
+def test_newton_closes_loops_at_the_nearest_coordinates() -> None:
     robot = Robot.of(parallelogram())
     angle = np.pi / 2 + 0.3 * np.array([0.0, 1.0, 2.0])
     q = np.stack([angle, -angle, angle], 1)
@@ -432,7 +430,7 @@ def test_a_machine_on_a_stand_needs_no_contact_candidate_but_a_floating_one_does
 
 
 @pytest.mark.parametrize("kind", ["hinge", "ball"])
-def test_loops_go_to_mujoco_and_back(kind: str) -> None:
+def test_loops_round_trip_through_mjcf(kind: str) -> None:
     mechanism = parallelogram(kind)
     text = to_mjcf(mechanism, dt=1e-4, integrator="RK4")
     model = mujoco.MjModel.from_xml_string(text)
@@ -448,7 +446,7 @@ def test_loops_go_to_mujoco_and_back(kind: str) -> None:
         assert abs(last + np.pi / 2 - data.qpos[0]) < 1e-6
 
 
-def test_loops_that_mjcf_cannot_hold_are_refused() -> None:
+def test_loops_that_mjcf_cannot_represent_are_rejected() -> None:
     with refused(Unsupported, "pin"):
         to_mjcf(parallelogram("slide"))
     pin = parallelogram().loops[0]
@@ -532,7 +530,7 @@ def test_a_four_bar_hangs_on_the_limit_of_the_joint_that_closes_it(law: str) -> 
     assert float(log.equation_residual.max()) < 1e-6 and log.converged.all()
 
 
-def test_a_joint_that_closes_a_loop_is_thrown_back_as_one_of_the_tree() -> None:
+def test_loop_joints_rebound_at_limits_like_tree_joints() -> None:
     """The same stop in the tree and in the loop: the same motion, to the order of the step."""
     ends = []
     for which in ("crank", "pin"):
@@ -557,7 +555,7 @@ def test_a_cut_joint_keeps_its_limits() -> None:
         assert q.values[-1, 0] == pytest.approx(0.3, abs=1e-7)
 
 
-def test_a_range_of_a_turn_or_more_is_named() -> None:
+def test_ranges_of_a_full_turn_are_reported() -> None:
     whole = stopped(STOP, "pin")
     wide = replace(whole.loops[0].joint, lower=-4.0, upper=4.0)
     notices = Simulation(replace(whole, loops=(replace(whole.loops[0], joint=wide),))).warnings

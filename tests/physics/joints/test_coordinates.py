@@ -80,7 +80,7 @@ trees = st.lists(st.sampled_from(["hinge", "slide", "ball"]), min_size=2, max_si
 
 @settings(deadline=None, max_examples=6, derandomize=True, phases=(Phase.explicit, Phase.generate))
 @given(trees, st.integers(0, 10**6), st.booleans(), st.data())
-def test_a_cut_mechanism_accelerates_like_the_whole_one(
+def test_a_cut_mechanism_accelerates_like_the_uncut_one(
     kinds: list[str], seed: int, plain: bool, data: st.DataObject
 ) -> None:
     root = data.draw(st.sampled_from(["free", "hinge"]))
@@ -173,7 +173,7 @@ QUICK = CONFIGURATIONS[1:2]
     ("which", "solver", "bilateral", "alpha"),
     [row if row in QUICK else pytest.param(*row, marks=pytest.mark.slow) for row in CONFIGURATIONS],
 )
-def test_every_configuration_of_table_1_finds_the_same_forces(
+def test_every_configuration_of_table_1_gives_the_same_forces(
     which: str, solver: str, bilateral: str, alpha: float
 ) -> None:
     def stand(law: Moreau) -> tuple[Array, Array]:
@@ -193,7 +193,7 @@ def test_every_configuration_of_table_1_finds_the_same_forces(
     np.testing.assert_allclose(iterated, drift, atol=1e-7)
 
 
-def test_constraints_that_overflow_do_not_count_as_converged() -> None:
+def test_overflowing_constraints_are_not_converged() -> None:
     """Far beyond the limit of alpha, standing."""
     law = Moreau(solver="jor", bilateral="prox", alpha=50.0, T_rel=1e-9, T_abs=1e-9)
     simulation = Simulation(
@@ -217,7 +217,7 @@ def test_compliant_feet_in_maximal_coordinates() -> None:
 
 
 @pytest.mark.slow
-def test_joints_that_are_constraints_stay_together() -> None:
+def test_cut_joints_stay_closed() -> None:
     """A trot's impacts leave no gaps behind; what its swinging legs leave is of third order a
     second.
     """
@@ -252,7 +252,7 @@ def test_a_chain_that_whirls_keeps_its_joints(stepper: str) -> None:
 
 
 @pytest.mark.slow
-def test_stabilization_closes_a_gap_that_nothing_else_would() -> None:
+def test_only_stabilization_closes_an_initial_gap() -> None:
     left = {}
     for stabilization in (0.0, 0.1):
         simulation = Simulation(
@@ -267,7 +267,7 @@ def test_stabilization_closes_a_gap_that_nothing_else_would() -> None:
     assert left[0.1] == pytest.approx(1e-4 * 0.9**50, rel=0.2)
 
 
-def test_what_cannot_work_is_refused_in_a_sentence() -> None:
+def test_invalid_combinations_are_rejected_in_one_sentence() -> None:
     with pytest.raises(TarsusError, match="midpoint"):
         Simulation("mini_cheetah", law="compliant", stepper="rk4", coordinates="extended")
     with refused(UnknownName, "extendet"):

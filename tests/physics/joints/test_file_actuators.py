@@ -87,7 +87,7 @@ def pendulum(actuator: str, rest: str = "", **joint: Any) -> Robot:
 
 
 @pytest.mark.parametrize("name", SETS)
-def test_a_file_moves_as_on_mujoco(name: str) -> None:
+def test_a_file_moves_as_in_mujoco(name: str) -> None:
     """Both go to the same limit, at first order; RK4 with a tiny step is the limit."""
     text, robot = arm(*SETS[name])
     limit, off = of_mujoco(text, 1e-5, 0.3, "RK4" if name != "filtered" else "Euler"), []
@@ -101,7 +101,7 @@ def test_a_file_moves_as_on_mujoco(name: str) -> None:
 
 @pytest.mark.parametrize("early", ["true", "false"])
 @pytest.mark.parametrize("kind", ["filter", "integrator"])
-def test_activation_acts_as_early_as_the_file_says(kind: str, early: str) -> None:
+def test_actearly_of_the_file_is_respected(kind: str, early: str) -> None:
     """Step by step: its force is that of the activation at the step's end, or at its start."""
     law = f'dyntype="{kind}" dynprm=".05" gainprm="5" actearly="{early}"'
     robot, dt = pendulum(f'<general name="g" joint="j" {law}/>'), 2e-3
@@ -151,7 +151,7 @@ def test_limits_of_controls_joints_and_gears() -> None:
         assert simulation.backend.output("tau")[0, 0] == pytest.approx(torque, abs=1e-12)
 
 
-def test_a_signal_comes_late_by_as_many_steps_as_its_world_says() -> None:
+def test_signals_are_delayed_by_the_steps_of_their_world() -> None:
     robot = pendulum('<motor joint="j"/>')
     delays = np.array([0, 1, 4])
     simulation = Simulation(robot, worlds=3, actuators=FileActuators(delay=delays))
@@ -169,7 +169,7 @@ def test_a_signal_comes_late_by_as_many_steps_as_its_world_says() -> None:
     assert np.array_equal(simulation.backend.output("tau")[:, 0], [0, 0, 5])
 
 
-def test_a_motor_on_its_torque_speed_curve_runs_up_as_the_closed_form_says() -> None:
+def test_motor_run_up_matches_the_closed_form() -> None:
     """I u' = stall (1 - u / u_0): u = u_0 (1 - exp(-t stall / (I u_0)))."""
     given = FileActuators(stall_torque=4.0, no_load_speed=10.0)
     simulation = Simulation(pendulum('<motor joint="j"/>'), dt=1e-3, actuators=given)
@@ -250,7 +250,7 @@ def test_gains_and_strength_differ_from_world_to_world() -> None:
 
 
 @pytest.mark.filterwarnings("ignore:.*tendons are ignored")
-def test_motors_stay_the_default_and_what_does_not_fit_is_refused() -> None:
+def test_motors_are_the_default_and_mismatches_are_rejected() -> None:
     robot = pendulum('<position joint="j" kp="10"/>')
     simulation = Simulation(robot)
     simulation.step(np.array([3.0]))
@@ -274,7 +274,7 @@ def test_motors_stay_the_default_and_what_does_not_fit_is_refused() -> None:
     assert "pull" in str(caught.value)
 
 
-def test_a_gait_drives_the_motors_of_a_file_as_its_own() -> None:
+def test_a_gait_drives_file_motors() -> None:
     """Torques as signals through motors of a gear, within their limits, are the torques."""
     robot = pendulum('<motor joint="j" gear="3"/>')
     runs = [Simulation(robot, controller="stand", actuators=own) for own in ("motor", "file")]
@@ -285,7 +285,7 @@ def test_a_gait_drives_the_motors_of_a_file_as_its_own() -> None:
     assert runs[1].q == pytest.approx(runs[0].q, rel=1e-6)
 
 
-def test_gains_that_are_none_are_written_without_a_sign() -> None:
+def test_zero_gains_are_written_without_a_sign() -> None:
     for actuator in pendulum('<motor joint="j"/><position joint="j" kp="9"/>').file_actuators:
         assert not np.signbit([actuator.kp, actuator.kv]).any()
 
@@ -312,7 +312,7 @@ WHEEL = f"""<robot name="wheel"><link name="world"/><link name="rotor"><inertial
 <limit effort="{EFFORT}" velocity="{SPEED}"/></joint></robot>"""
 
 
-def test_a_motor_of_a_urdf_drives_no_faster_than_its_velocity_limit() -> None:
+def test_urdf_motors_respect_their_velocity_limit() -> None:
     """Full effort up to 95 % of it, then u' = f / I (1 - u / v) / 0.05: it comes near v, and not
     beyond; a joint that something else drives faster gets no torque along its motion, all against.
     """
@@ -339,7 +339,7 @@ def test_a_motor_of_a_urdf_drives_no_faster_than_its_velocity_limit() -> None:
 @pytest.mark.parametrize(
     ("stepper", "law"), [("rk4", "compliant"), ("heun", "compliant"), ("event_driven", "moreau")]
 )
-def test_servos_too_stiff_for_a_held_force_are_refused(stepper: str, law: str) -> None:
+def test_servos_too_stiff_for_constant_force_are_rejected(stepper: str, law: str) -> None:
     """dt 10 ms: the bounds are D > dt/2 K and dt D < 2 I, and here gains on both sides of both."""
 
     def moved(kp: float, kv: float) -> Simulation:
@@ -371,7 +371,7 @@ LIMITED = (
 @pytest.mark.parametrize("curve", [False, True])
 @pytest.mark.parametrize("gear", [2.0, -1.5])
 @pytest.mark.parametrize("speed", [np.inf, 3.0])
-def test_limits_allow_what_they_leave_as_it_is(
+def test_limits_leave_admissible_forces_unchanged(
     actuator: str, curve: bool, gear: float, speed: float
 ) -> None:
     """`allows` tells without the bent law where that is the law without limits."""

@@ -84,14 +84,14 @@ def test_a_geared_pendulum_keeps_its_energy_and_a_ratio_does_not_drift() -> None
 
 
 @pytest.mark.parametrize("controller", [None, "stand"])
-def test_a_coupling_with_an_offset_is_met_at_the_start_without_a_word(controller: Any) -> None:
+def test_couplings_with_an_offset_hold_initially_without_a_warning(controller: Any) -> None:
     """y = 0.3 - 2 x at x = 0: nobody asked for another y."""
     made = Simulation(gear("0.3 -2 0 0 0"), controller=controller)
     assert made.q.tolist() == [0.0, 0.3]
     assert not {"loops-closed", "mimic-joint-moved"} & {notice.code for notice in made.warnings}
 
 
-def test_a_keyframe_that_denies_a_coupling_is_told_by_joint_and_angles() -> None:
+def test_keyframes_that_violate_a_coupling_are_reported() -> None:
     other = replace(gear("0.3 -2 0 0 0"), keyframes={"home": np.array([0.1, 0.1])})
     made = Simulation(other, controller=None)
     assert np.allclose(made.q, [0.1, 0.1])
@@ -101,7 +101,7 @@ def test_a_keyframe_that_denies_a_coupling_is_told_by_joint_and_angles() -> None
     assert notice.subject == "jb" and "0.1 rad, not at 0.2 rad" in notice
 
 
-def test_a_polynomial_is_followed_and_the_gap_does_not_add_up() -> None:
+def test_polynomial_couplings_do_not_drift() -> None:
     """y = 0.1 - x + 0.4 x^2 + 0.1 x^4: gaps of second order, no larger after ten times as long."""
     gaps = []
     for dt, seconds in ((2e-3, 2.0), (1e-3, 2.0), (1e-3, 20.0)):
@@ -118,7 +118,7 @@ def test_a_polynomial_is_followed_and_the_gap_does_not_add_up() -> None:
     assert gaps[2] < 1.2 * gaps[1]
 
 
-def test_a_joint_that_follows_none_stands_where_it_is_told() -> None:
+def test_fixed_couplings_hold_a_joint_at_their_offset() -> None:
     model = gear("0 1 0 0 0", g=-9.81, c=0.15)
     held = replace(model, couplings=(JointCoupling("hold", "jb", "", (0.4,)),))
     made = Simulation(held, dt=1e-3)
@@ -162,7 +162,7 @@ LEG = """<mujoco><worldbody><body name="thigh" pos="0 0 .75"><joint name="hip" a
 <actuator><motor joint="hip"/></actuator></mujoco>"""
 
 
-def test_limits_and_friction_hold_coupled_joints() -> None:
+def test_limits_and_friction_act_on_coupled_joints() -> None:
     """The follower's stop holds both; dry friction of both adds up as the gear translates it."""
     held = gear(f"0 {RATIO} 0 0 0", b='range="-57.3 57.3" limited="true"')
     made = Simulation(held, dt=1e-3, controller=lambda t, q, u: [TORQUE])
@@ -236,7 +236,7 @@ def test_equalities_move_as_in_mujoco(kind: str) -> None:
     assert off[0] < 4e-3 and off[1] < max(0.6 * off[0], 3e-4), off
 
 
-def test_a_weld_makes_one_body_of_two() -> None:
+def test_a_weld_merges_two_bodies() -> None:
     """In flight: the energy and momentum of the whole, and the pose of one in the other, stay."""
     text = WELDED.replace('<joint name="ja" axis="0 1 0" pos=".05 0 0"/>', "<freejoint/>")
     text = text.replace('<joint name="jb" axis="0 0 1"/>', "").replace("-9.81", "0")
@@ -304,13 +304,13 @@ def test_a_mimic_joint_of_a_urdf_follows_without_a_motor() -> None:
     assert plain.coefficients == (0.0, 1.0)
 
 
-def test_a_mimic_of_what_is_not_there_is_left_out_by_name() -> None:
+def test_a_mimic_of_an_unknown_joint_is_reported_and_ignored() -> None:
     with warned("mimic-leader-missing", "second_joint"):
         mechanism = hand('<mimic joint="frist_joint"/>')
     assert not mechanism.couplings and len(mechanism.actuators) == 2
 
 
-def test_a_mimic_of_what_does_not_move_stands() -> None:
+def test_a_mimic_of_a_fixed_joint_is_fixed() -> None:
     (coupling,) = hand('<mimic joint="first_joint" offset="0.2"/>', "fixed").couplings
     assert (coupling.leader, coupling.coefficients) == ("", (0.2,))
 
@@ -328,7 +328,7 @@ def test_a_wrong_mimic_is_refused(mimic: str, kind: type[TarsusError], subject: 
 
 
 @pytest.mark.parametrize("kind", EQUALITIES)
-def test_written_to_mjcf_and_read_again_they_are_the_same(kind: str) -> None:
+def test_couplings_round_trip_through_mjcf(kind: str) -> None:
     mechanism = read_mjcf(WELDED.format(e=EQUALITIES[kind]))
     again = read_mjcf(to_mjcf(mechanism, floor=False))
     assert [c.coefficients for c in again.couplings] == [
@@ -341,7 +341,7 @@ def test_written_to_mjcf_and_read_again_they_are_the_same(kind: str) -> None:
     )
 
 
-def test_written_to_urdf_and_read_again_a_ratio_is_the_same() -> None:
+def test_coupling_ratios_round_trip_through_urdf() -> None:
     text = to_urdf(load_floating('<mimic joint="first_joint" multiplier="0.5" offset="0.2"/>'))
     assert read_urdf(text).couplings[0].coefficients == (0.2, 0.5)
     bent = replace(
@@ -359,7 +359,7 @@ def load_floating(mimic: str) -> Mechanism:
     return read_urdf(URDF.format(links=links, joints=joints))
 
 
-def test_what_is_not_taken_is_named() -> None:
+def test_unsupported_elements_are_reported() -> None:
     tendon = WELDED.format(e='<tendon tendon1="t" active="false"/>').replace(
         "</worldbody>",
         '</worldbody><tendon><fixed name="t"><joint joint="ja" coef="1"/></fixed></tendon>',
@@ -390,7 +390,7 @@ SWING = """<body pos="0 {y} .1"><joint name="j{k}" axis="0 1 0"/>
     "solver",
     [*(pytest.param(name, marks=pytest.mark.slow) for name in ("newton", "sor")), "sor_velocity"],
 )
-def test_contacts_that_share_a_body_feel_a_coupling(
+def test_couplings_affect_contacts_that_share_a_body(
     solver: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A box on its corners, two geared arms on it swing: by the body's six rows (decision 0026), or
@@ -456,9 +456,7 @@ def test_an_equality_of_fixed_tendons_couples_their_joints(equality: str) -> Non
         ('stiffness="5"', '<tendon tendon1="ta" tendon2="tb"/>', "tendons-ignored"),
     ],
 )  # fmt: skip
-def test_tendons_that_are_not_simulated_are_named(
-    options: str, equality: str, unsupported: str
-) -> None:
+def test_unsupported_tendons_are_reported(options: str, equality: str, unsupported: str) -> None:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         read_mjcf(TENDONS.format(options, equality))

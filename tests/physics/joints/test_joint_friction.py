@@ -47,7 +47,7 @@ def test_a_joint_held_by_friction_does_not_creep(tmp_path: Path, torque: float) 
     assert np.allclose(log.force_joint_friction.values, -torque, atol=1e-9)
 
 
-def test_it_breaks_away_at_its_limit(tmp_path: Path) -> None:
+def test_joint_friction_breaks_away_at_its_limit(tmp_path: Path) -> None:
     slow, fast = (np.abs(rotor(tmp_path, t).run(0.25).q.values).max() for t in (2.9999, 3.0001))
     assert slow < 1e-9 < 1e-5 < fast
 
@@ -61,7 +61,7 @@ def test_friction_of_a_driven_joint_is_its_limit_in_every_step(tmp_path: Path) -
     assert work == pytest.approx(-FRICTION * log.q.values[-1, 0], rel=1e-12)
 
 
-def test_the_residual_sees_friction_that_is_not_its_law_s(tmp_path: Path) -> None:
+def test_the_residual_detects_wrong_joint_friction(tmp_path: Path) -> None:
     """Held, breaking away and driven it is none; the law of a robot with less friction sees it."""
     for torque in (2.0, 5.0):
         log = rotor(tmp_path, torque).run(12 * DT)
@@ -103,7 +103,7 @@ def test_a_sled_on_a_slope_stays_or_slides(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("beside", ["", 'frictionloss="3"'], ids=["alone", "beside another"])
 @pytest.mark.parametrize(("angle", "stays"), [(0.34, True), (0.35, False)])
-def test_each_axis_of_a_ball_joint_is_held(
+def test_each_axis_of_a_ball_joint_has_friction(
     tmp_path: Path, beside: str, angle: float, stays: bool
 ) -> None:
     """A pendulum of 1 kg and 0.3 m about a ball, 1 N m: it stays where m g l sin(a) is less."""
@@ -126,7 +126,7 @@ def test_each_axis_of_a_ball_joint_is_held(
 
 
 @pytest.mark.parametrize(("stepper", "told"), [("heun", True), ("rk4", True), ("midpoint", False)])
-def test_a_stepper_that_takes_forces_alone_says_what_it_does_not_hold(
+def test_force_level_steppers_report_that_joint_friction_does_not_hold(
     tmp_path: Path, stepper: str, told: bool
 ) -> None:
     text = ROTOR.replace("frictionloss", 'range="-1 1" limited="true" frictionloss')
@@ -148,7 +148,7 @@ def test_a_trot_is_solved_and_no_joint_is_braked_by_more_than_its_friction() -> 
     )
 
 
-def test_the_damper_is_there_for_speed() -> None:
+def test_joint_damping_adds_to_dry_friction() -> None:
     made = tarsus.Simulation("mini_cheetah", controller="stand", stiction=False)
     log = made.run(0.1)
     assert not log.force_joint_friction.values.any() and float(log.energy_joints.sum()) < 0
@@ -158,9 +158,7 @@ def test_the_damper_is_there_for_speed() -> None:
     ("precision", "creep"),
     [("float32", 6e-6), pytest.param("float64", 2e-10, marks=pytest.mark.slow)],
 )
-def test_friction_of_a_standing_robot_s_joints_is_told_by_how_they_creep(
-    precision: str, creep: float
-) -> None:
+def test_joint_creep_of_a_standing_robot_is_reported(precision: str, creep: float) -> None:
     """Feet and joints that all stick have more impulses than equations. Joints used to be dragged
     by a damper, at 3e-3 rad/s with a seventh of the friction, in eight passes a step.
     """
@@ -185,7 +183,7 @@ def test_a_robot_that_is_stepped_by_events_can_be_pickled() -> None:
     assert made.state().tobytes() == other.state().tobytes()
 
 
-def test_soft_contact_gives_way_alike_whoever_is_held() -> None:
+def test_soft_contact_deflects_equally_with_locked_joints() -> None:
     """It gives way by the mobility of a contact. With that of a robot some of whose joints are
     held, others in every step, a standing Mini Cheetah went on moving at 0.1 rad/s. It comes to
     rest as slowly as such friction creeps.

@@ -45,7 +45,7 @@ def test_an_arm_comes_to_rest_on_its_stop(tmp_path: Path, stepper: str) -> None:
     assert int((log.converged == 0).sum()) == 0
 
 
-def test_the_stop_takes_all_energy_and_the_ledger_says_so(tmp_path: Path) -> None:
+def test_the_energy_ledger_includes_joint_limits(tmp_path: Path) -> None:
     log = arm(tmp_path).run(2.0)
     fallen = MASS * GRAVITY * CENTER * (np.sin(UPPER) + np.sin(0.4))
     assert float(log.energy_limits.sum()) == pytest.approx(-fallen, rel=1e-3)
@@ -54,7 +54,7 @@ def test_the_stop_takes_all_energy_and_the_ledger_says_so(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("e", [0.5, 0.9])
-def test_an_arm_is_thrown_back_by_its_restitution(tmp_path: Path, e: float) -> None:
+def test_an_arm_rebounds_with_its_restitution(tmp_path: Path, e: float) -> None:
     log = arm(tmp_path, bounce=e, dt=1e-4).run(0.6)
     u = log.u.values[:, 0]
     hit = int(np.argmax(u < 0))
@@ -67,7 +67,7 @@ def test_an_arm_is_thrown_back_by_its_restitution(tmp_path: Path, e: float) -> N
 
 
 @pytest.mark.parametrize(("precision", "error"), [("float64", 1e-9), ("float32", 1e-3)])
-def test_a_stop_s_force_is_the_momentum_that_it_takes(
+def test_limit_impulses_equal_the_momentum_change(
     tmp_path: Path, precision: str, error: float
 ) -> None:
     """In float32 it was off by 1.6 %, where a stop gave way by too little to be told."""
@@ -84,13 +84,13 @@ def test_a_stop_s_force_is_the_momentum_that_it_takes(
     )
 
 
-def test_without_limits_it_passes(tmp_path: Path) -> None:
+def test_without_limits_the_joint_passes(tmp_path: Path) -> None:
     log = arm(tmp_path, limits=False).run(0.6)
     assert log.q.values.max() > 1.0 and "force_limit" not in log
     assert "went beyond their limits" in log.attrs["warnings"]
 
 
-def test_a_joint_that_starts_beyond_its_limit_comes_back_slowly(tmp_path: Path) -> None:
+def test_joints_beyond_their_limit_return_slowly(tmp_path: Path) -> None:
     made = arm(tmp_path)
     made.set(q=[0.5])
     log = made.run(2.0)
@@ -105,7 +105,7 @@ def test_a_joint_that_starts_beyond_its_limit_comes_back_slowly(tmp_path: Path) 
         for name in registry.names("tarsus.contact.laws")
     ],
 )
-def test_a_limp_robot_stays_within_its_ranges_under_every_law(law: str) -> None:
+def test_an_unpowered_robot_stays_within_its_ranges_under_every_law(law: str) -> None:
     made = tarsus.Simulation("mini_cheetah", law, dt=2e-4 if law != "moreau" else 1e-3, worlds=4)
     rng, q = np.random.default_rng(0), np.array(made.q)
     q[:, 2] += 0.05
@@ -126,7 +126,7 @@ def test_a_limp_robot_stays_within_its_ranges_under_every_law(law: str) -> None:
 @pytest.mark.parametrize(
     "name", ["mini_cheetah", pytest.param("hoap1", marks=pytest.mark.slow)]
 )  # that HOAP-1's fall gains no energy: test_falls
-def test_a_limp_fall_gains_no_energy_and_leaves_no_range(name: str) -> None:
+def test_an_unpowered_fall_gains_no_energy_and_stays_within_ranges(name: str) -> None:
     made = tarsus.Simulation(name, worlds=16)
     rng, q = np.random.default_rng(1), np.array(made.q)
     q[:, 2] += FALLING[name]
@@ -142,7 +142,7 @@ def test_a_limp_fall_gains_no_energy_and_leaves_no_range(name: str) -> None:
     assert int((log.converged == 0).sum()) <= 1e-3 * log.converged.size
 
 
-def test_bits_do_not_depend_on_the_place_in_a_batch() -> None:
+def test_results_do_not_depend_on_the_position_in_a_batch() -> None:
     def fallen(worlds: int, place: int) -> np.ndarray:
         made = tarsus.Simulation("mini_cheetah", worlds=worlds)
         rng, q = np.random.default_rng(2), np.array(made.q).reshape(worlds, -1)
@@ -156,7 +156,7 @@ def test_bits_do_not_depend_on_the_place_in_a_batch() -> None:
     assert np.array_equal(fallen(1, 0), fallen(11, 7))
 
 
-def test_steppers_that_look_often_take_a_spring(tmp_path: Path) -> None:
+def test_steppers_with_several_evaluations_use_spring_limits(tmp_path: Path) -> None:
     made = arm(tmp_path, stepper="rk4", law="compliant")
     log = made.run(2.0)
     assert log.q.values.max() - UPPER < 0.05

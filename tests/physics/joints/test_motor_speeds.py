@@ -21,7 +21,7 @@ ON_CURVE = {"stall_torque": 2.0, "no_load_speed": 10.0}
 @pytest.mark.parametrize("limits", [AT_SPEED, ON_CURVE], ids=["speed", "curve"])
 @pytest.mark.parametrize("inertia", [2e-5, 2e-3])  # kg m^2
 @pytest.mark.parametrize("dt", [5e-3, 5e-4])
-def test_a_motor_never_drives_a_light_joint_beyond_its_speed(
+def test_motors_respect_their_speed_on_light_joints(
     tmp_path: Path, limits: dict[str, float], inertia: float, dt: float
 ) -> None:
     """Its torque falls within the step: with that of the start, one passed it many times over."""
@@ -44,7 +44,7 @@ def test_a_motor_never_drives_a_light_joint_beyond_its_speed(
 @pytest.mark.parametrize(
     ("name", "joint"), [("go1", "FL_calf_joint"), ("talos_reduced", "leg_left_5_joint")]
 )
-def test_a_robot_s_motor_keeps_its_speed_while_others_hold_or_give_way(
+def test_motor_speed_limits_hold_while_other_joints_are_locked_or_free(
     name: str, joint: str
 ) -> None:
     """Beside dry friction and stops of other joints, which decide how far this one is thrown."""

@@ -40,7 +40,7 @@ def path(robot: Robot, seconds: float, start: float, **given: Any) -> np.ndarray
 
 
 @pytest.mark.parametrize("stepper", ["midpoint", "symplectic_euler", "rk4"])
-def test_a_slider_swings_as_long_as_its_closed_form_says(stepper: str) -> None:
+def test_slider_period_matches_the_closed_form(stepper: str) -> None:
     stiffness, dt = 200.0, 1e-3
     omega = np.sqrt(stiffness / MASS)
     q = path(
@@ -63,7 +63,7 @@ def test_a_pendulum_on_a_spring_is_dop853s() -> None:
     assert errors[1] < 1e-4 and 3.5 < errors[0] / errors[1] < 4.5  # second order
 
 
-def test_a_file_means_the_same_to_mujoco() -> None:
+def test_springs_of_a_file_match_mujoco() -> None:
     mujoco: Any = pytest.importorskip("mujoco")
     text = """<mujoco><compiler angle="radian"/><option timestep="1e-4" integrator="RK4"/>
     <worldbody>
@@ -201,7 +201,7 @@ def test_damped_springs_come_to_rest_where_gravity_and_spring_balance() -> None:
     assert 5.0 * (q - 1.0) + MASS * 9.81 * ARM * np.sin(q) == pytest.approx(0, abs=1e-9)
 
 
-def test_what_cannot_have_a_spring_is_refused() -> None:
+def test_springs_on_unsupported_joints_are_rejected() -> None:
     with refused(InvalidModel, "j"):
         Joint("j", "free", stiffness=1.0)
     with refused(Unsupported, "k"):

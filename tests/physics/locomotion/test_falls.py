@@ -116,7 +116,7 @@ def test_1000_passive_falls_gain_no_energy(name: str, law: str) -> None:
 
 
 @pytest.mark.parametrize("law", SOFT)
-def test_a_force_asked_for_once_a_step_diverges_and_says_so(law: str) -> None:
+def test_explicit_forces_diverge_and_are_reported(law: str) -> None:
     """A state outside the physical range has not converged, and the log reports the energy."""
     found = falls("mini_cheetah", law, worlds=24, seconds=0.8, stepper=Midpoint(forces="once"))
     assert found.gained > 0
@@ -124,7 +124,7 @@ def test_a_force_asked_for_once_a_step_diverges_and_says_so(law: str) -> None:
 
 
 @pytest.mark.parametrize("forces", ["resolved", "once"])
-def test_a_log_reports_energy_from_nothing(forces: str) -> None:
+def test_a_log_reports_energy_gain(forces: str) -> None:
     """Within a centimeter's worth with substeps, and far above without."""
     stepper = Midpoint(forces=forces)  # type: ignore[arg-type]
     simulation = tarsus.Simulation("mini_cheetah", "hertz", stepper, worlds=24)
@@ -202,7 +202,7 @@ def kicked(robot: Robot, simulation: tarsus.Simulation, seconds: float) -> tuple
 @pytest.mark.parametrize(
     "name", ["mini_cheetah", "hyq", pytest.param("biped", marks=pytest.mark.slow)]
 )
-def test_random_torques_and_pushes_end_in_no_explosion(name: str, worlds: int) -> None:
+def test_random_torques_and_pushes_do_not_diverge(name: str, worlds: int) -> None:
     """At 2.5 ms: 812 worlds of Mini Cheetah, 2,197 of HyQ and all of the biped ended in NaN."""
     robot = tarsus.load(name)
     simulation = tarsus.Simulation(robot, worlds=worlds, pushes=[robot.bodies[0].name])
@@ -239,7 +239,7 @@ def unsolved(simulation: tarsus.Simulation, seconds: float, driven: bool) -> flo
 @pytest.mark.slow
 @pytest.mark.parametrize("driven", [False, True], ids=["limp", "driven"])
 @pytest.mark.parametrize("name", MANY)
-def test_hardly_a_step_of_20_000_falls_is_left_unsolved(name: str, driven: bool) -> None:
+def test_almost_all_steps_of_20_000_falls_converge(name: str, driven: bool) -> None:
     """With joint limits; what is left is reported: `pytest -s`. These robots have no shapes that
     meet each other.
     """
@@ -256,7 +256,7 @@ def test_hardly_a_step_of_20_000_falls_is_left_unsolved(name: str, driven: bool)
         *(pytest.param(n, count, id=f"{n}, 20_000 in all") for n, count in MEETING.items()),
     ],
 )
-def test_hardly_a_step_of_robots_that_meet_themselves_is_unsolved(
+def test_almost_all_steps_with_self_collision_converge(
     name: str, worlds: int, driven: bool
 ) -> None:
     """With limits, stiction and all candidates; torques act through the file's actuators, whose
@@ -292,7 +292,7 @@ def test_a_fall_on_uneven_ground_gains_no_energy(terrain: str) -> None:
     assert np.isfinite(simulation.q).all() and unsolved < 1e-3 * 600 * 64
 
 
-def test_a_velocity_from_nothing_ends_with_the_energy_and_momentum_there_were() -> None:
+def test_spurious_velocities_are_limited_by_energy_and_momentum() -> None:
     """However wrong the target, even infinite: T <= T before + push . (u^S + u^E) / 2."""
     robot = tarsus.load("hyq")
     rng = np.random.default_rng(1)

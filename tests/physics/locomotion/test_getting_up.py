@@ -53,14 +53,14 @@ def arm(torque: float, limit: float) -> Robot:
     return Robot.of(Mechanism("arm", (body,), candidates=(tip,), actuators=(motor,)))
 
 
-def test_a_push_at_the_tip_of_an_arm_moves_its_mass_its_rotor_and_its_damper() -> None:
+def test_effective_inertia_at_the_tip_includes_rotor_and_damper() -> None:
     """At 0.5 m: 2 kg, and (0.1 kg m^2 + 0.01 s times 0.2 N m s) / (0.5 m)^2."""
     robot = arm(3.0, np.inf)
     [[found]] = min_effective_masses(robot, np.zeros((1, 1)), robot.candidates, 0.01)
     assert found == pytest.approx(2 + (0.1 + 0.002) / 0.25, rel=1e-12)
 
 
-def test_a_motor_on_a_voltage_reaches_its_speed_and_passes_it_not() -> None:
+def test_a_motor_reaches_but_does_not_exceed_its_no_load_speed() -> None:
     """Its whole torque, 3 N m, at 2 rad/s less what the joint's own damper takes."""
     braked = with_back_emf(arm(3.0, 2.0), 1.0)
     sim = tarsus.Simulation(braked, law="moreau", controller=None, dt=0.01)
@@ -104,7 +104,7 @@ def test_all_motors_have_a_rotor_and_a_speed(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ROBOTS)
-def test_feet_thighs_and_trunk_all_touch_the_ground(name: str) -> None:
+def test_feet_thighs_and_trunk_have_candidates(name: str) -> None:
     """Four feet, eight ends of thighs, eight corners: as many as make others choose the feet."""
     lesson, robot = taught(name)
     notices: list[str] = []
@@ -113,7 +113,7 @@ def test_feet_thighs_and_trunk_all_touch_the_ground(name: str) -> None:
     assert len({c.name for c in chosen}) == 20
 
 
-def test_actions_reach_farther_the_less_a_robot_stands() -> None:
+def test_action_range_grows_with_the_distance_from_standing() -> None:
     """By `wider` upside down, not at all where it stands, between on its belly."""
     lesson, robot = taught("mini_cheetah")
     task, stand = lesson.task_and_robot()[0], np.array(robot.keyframes["stand"], float)
@@ -134,7 +134,7 @@ def test_actions_reach_farther_the_less_a_robot_stands() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ROBOTS)
-def test_robots_dropped_anyhow_come_to_rest(name: str) -> None:
+def test_robots_dropped_in_any_pose_come_to_rest(name: str) -> None:
     """Four seconds under the advised law and step, joints held: none diverges or rises, nearly
     all lie still.
     """

@@ -62,7 +62,7 @@ def test_it_stands(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", quick_first(THREE_JOINTS))
-def test_it_trots_as_fast_as_it_is_told(name: str) -> None:
+def test_trot_reaches_the_commanded_speed(name: str) -> None:
     robot, gait = default_controller.prepare(load(name), "auto", DT, [])
     assert isinstance(gait, VirtualModel if name == "hyq" else Trot)
     log = tarsus.Simulation(robot, controller=gait, dt=DT).run(5.0)
@@ -113,7 +113,7 @@ def test_no_servo_is_faster_than_the_step(name: str, dt: float) -> None:
     assert np.all(np.array(found.kp) * servo.SATURATION_ERROR <= np.array(effort) * 1.005)
 
 
-def test_gains_go_by_the_weight() -> None:
+def test_gains_scale_with_weight() -> None:
     """Mini Cheetah's come out near those it is tuned with; where gravity is a sixth, so is the
     stiffness.
     """
@@ -138,7 +138,7 @@ BALANCED = """<mujoco><default><geom contype="0" conaffinity="0"/></default><wor
 </mujoco>"""
 
 
-def test_a_joint_that_gravity_does_not_turn_is_held_too(tmp_path: Path) -> None:
+def test_unloaded_joints_also_get_gains(tmp_path: Path) -> None:
     """A kicked flange swings back as a servo of 2.5 rad/s, damped by 0.7, does: its closed form."""
     path = tmp_path / "arm.xml"
     path.write_text(BALANCED)
@@ -152,7 +152,7 @@ def test_a_joint_that_gravity_does_not_turn_is_held_too(tmp_path: Path) -> None:
         assert simulation.q[1] - rest == pytest.approx(swung, abs=2e-3)
 
 
-def test_mini_cheetah_keeps_the_gains_it_is_tuned_with() -> None:
+def test_mini_cheetah_uses_its_tuned_gains() -> None:
     notices: list[str] = []
     for gait, tuned in (("trot", Trot()), ("stand", Stand())):
         robot = tarsus.load("mini_cheetah")
@@ -161,7 +161,7 @@ def test_mini_cheetah_keeps_the_gains_it_is_tuned_with() -> None:
     assert not notices
 
 
-def test_a_robot_of_the_same_name_is_not_built_in() -> None:
+def test_a_file_robot_with_a_built_in_name_is_separate() -> None:
     notices: list[str] = []
     robot, gait = default_controller.prepare(load("hyq"), "stand", DT, notices)
     assert robot.name == "hyq" and min(gait.kp) > 400
@@ -169,7 +169,7 @@ def test_a_robot_of_the_same_name_is_not_built_in() -> None:
     assert default_controller.prepare(robot, "stand", DT, [])[1] == gait
 
 
-def test_what_cannot_stand_is_told() -> None:
+def test_robots_that_cannot_stand_are_reported() -> None:
     folder = robots_folder()
     if folder is None:
         pytest.skip("example-robot-data is not installed")
@@ -199,7 +199,7 @@ def test_the_default_time_step_suits_light_feet() -> None:
     assert default_controller.default_time_step(tarsus.load("mini_cheetah"), "auto") == 0.0025
 
 
-def test_home_is_where_it_stands() -> None:
+def test_the_home_keyframe_is_the_standing_pose() -> None:
     cheetah = tarsus.load("mini_cheetah")
     home = cheetah.keyframes["stand"] + np.eye(cheetah.nq)[9] * 0.1
     robot = default_controller.prepare(
@@ -209,7 +209,7 @@ def test_home_is_where_it_stands() -> None:
 
 
 @pytest.mark.slow
-def test_gains_by_hand(capsys: pytest.CaptureFixture) -> None:
+def test_gains_can_be_set_by_hand(capsys: pytest.CaptureFixture) -> None:
     """--set reaches the gait: a servo as soft as this lets the trunk of a robot from a file
     sink, unless it bears the weight besides (`hold`).
     """
@@ -250,7 +250,7 @@ BESIDE = """<mujoco model="two"><worldbody><body name="trunk" pos="0 0 .32"><fre
     <geom name="box" type="box" size=".1 .1 .1" mass="1"/></body></worldbody></mujoco>"""
 
 
-def test_a_free_object_beside_the_robot_stays_where_its_file_puts_it(
+def test_a_free_object_starts_at_its_file_pose(
     tmp_path: Path,
 ) -> None:
     """And then falls and rests on a face; the robot stands on its feet from the start."""

@@ -37,20 +37,20 @@ def reached(
 
 @pytest.mark.parametrize("method", ["mppi", "cem"])
 @pytest.mark.parametrize("direction", [0.0, 90.0])
-def test_it_stands_again_after_a_push(method: str, direction: float) -> None:
+def test_planning_recovers_from_a_push(method: str, direction: float) -> None:
     """150 N for 0.1 s: 1.7 m/s if the ground did not hold."""
     found = reached("stand", 3.5, BasePush(150.0, direction), method)
     assert not found.fell and found.final_speed < 0.1 and found.max_tilt < 0.5
 
 
 @pytest.mark.parametrize("law", ["compliant", "mujoco"])
-def test_it_stands_in_a_world_that_is_not_the_plan_s(law: str) -> None:
+def test_planning_stands_in_a_different_world(law: str) -> None:
     found = reached("stand", 3.0, BasePush(100.0), law=law)
     assert not found.fell and found.final_speed < 0.15
 
 
 @pytest.mark.parametrize("asked", [{"speed": 0.5}, {"speed": 0.0, "turn": 0.6}])
-def test_it_goes_as_it_is_asked(asked: dict[str, float]) -> None:
+def test_planning_follows_the_commands(asked: dict[str, float]) -> None:
     found = reached("go", 4.0, None, "mppi", "moreau", **asked)
     assert not found.fell
     assert found.speed == pytest.approx(asked["speed"], abs=0.15)
@@ -58,7 +58,7 @@ def test_it_goes_as_it_is_asked(asked: dict[str, float]) -> None:
     assert found.turn == pytest.approx(asked.get("turn", 0.0), abs=0.2)
 
 
-def test_it_trots_though_no_gait_is_given() -> None:
+def test_planning_finds_a_trot_without_a_gait() -> None:
     """Feet of a diagonal stand together, those of an end or a side take turns: of 37 seeds 24 do,
     and of the first nine at least four; the others walk or amble as fast.
     """
@@ -73,6 +73,6 @@ def test_it_trots_though_no_gait_is_given() -> None:
     assert trots >= 4
 
 
-def test_it_steps_onto_a_box() -> None:
+def test_planning_steps_onto_a_box() -> None:
     found = reached("step_up", 8.0)
     assert not found.fell and found.rise > 0.05 and found.max_tilt < 1.0

@@ -50,7 +50,7 @@ def momentum(simulation: Simulation) -> np.ndarray:
 
 
 @pytest.mark.parametrize("worlds", [1, 2])
-def test_a_push_that_changes_on_the_way_is_in_the_log(worlds):
+def test_time_varying_pushes_are_logged(worlds):
     simulation = in_flight(TOP, pushes="top", worlds=worlds, mass_scale={"top": 1.5})
     simulation.set(u=np.zeros(6))
     given = np.outer([1.0, 2.0][:worlds], PUSH).squeeze()
@@ -80,7 +80,7 @@ def test_push_enters_the_motion_and_the_logs_balance(body):
     assert pushed - free == pytest.approx(expected, rel=0.05, abs=0.02 * np.abs(expected).max())
 
 
-def test_worlds_are_pushed_apart_and_let_go():
+def test_worlds_can_be_pushed_and_released_separately():
     simulation = in_flight(TOP, pushes=["top"], worlds=3)
     forces = np.array([[1.0, 0, 0], [0, 0, 0], [-2.0, 0, 0]])
     start = simulation.u[:, 0]
@@ -93,7 +93,7 @@ def test_worlds_are_pushed_apart_and_let_go():
     )
 
 
-def test_pushing_is_absent_unless_asked_for():
+def test_pushes_are_off_by_default():
     names = [register.name for register in Simulation(TOP).program.registers]
     assert "push" not in names
     with refused(IncompatibleOptions, "push"):

@@ -70,7 +70,7 @@ def stance_drift(law: tarsus.Moreau, dt: float) -> tuple[float, float]:
 
 
 @pytest.mark.slow
-def test_a_standing_foot_creeps_and_sinks_less_by_an_order_than_as_published() -> None:
+def test_stance_feet_creep_ten_times_less_than_as_published() -> None:
     law = replace(PUBLISHED, standing="end")
     along, up = stance_drift(law, 0.0025)
     assert along < 1e-5
@@ -126,7 +126,7 @@ def test_a_fallen_humanoid_does_not_sink() -> None:
 
 
 @pytest.mark.slow
-def test_as_published_a_fallen_humanoid_sinks() -> None:
+def test_the_published_scheme_lets_a_fallen_humanoid_sink() -> None:
     sunk, _, _ = fallen("hoap1", PUBLISHED, 8, 6.0)
     depth, gain, unsolved = fallen("hoap1", tarsus.Moreau(), 8, 6.0)
     assert sunk.max() > 5e-3 and depth.max() < 1e-3

@@ -65,7 +65,7 @@ def test_hoap1_squats_and_sways():
 
 
 @pytest.mark.slow
-def test_hoap1_jumps_and_stands_after_it():
+def test_hoap1_jumps_and_lands():
     done = moved("jump", 3.0)
     air = np.flatnonzero(done.feet.sum(1) == 0)
     first, last = air[0], air[-1]

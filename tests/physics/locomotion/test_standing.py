@@ -81,14 +81,14 @@ def test_any_controller_starts_at_the_keyframe_of_the_file(key: str, given: obje
     assert again is started  # its simulations share one program
 
 
-def test_the_file_s_stand_comes_before_its_home() -> None:
+def test_the_stand_keyframe_takes_precedence_over_home() -> None:
     cheetah = tarsus.load("mini_cheetah")
     both = replace(cheetah, keyframes={"home": cheetah.neutral(), **cheetah.keyframes})
     q = default_controller.prepare(both, None, 0.0025, [])[0].keyframes["stand"]
     assert np.array_equal(q, cheetah.keyframes["stand"])
 
 
-def test_without_a_keyframe_it_starts_with_bent_knees_and_says_so() -> None:
+def test_without_a_keyframe_the_robot_starts_with_bent_knees_and_a_note() -> None:
     cheetah = tarsus.load("mini_cheetah")
     robot = replace(cheetah, name="mine", keyframes={"crouch": cheetah.neutral()})
     simulation = tarsus.Simulation(robot)

@@ -41,7 +41,7 @@ COMMANDS = {  # speed m/s, sideways m/s, turn rad/s, gait
 # ---------------------------------------------------------------- the pattern
 
 
-def test_the_pendulum_s_pattern_repeats_itself():
+def test_the_pendulum_pattern_is_periodic():
     """Steps integrated in numbers, without the pattern's closed forms."""
     pattern = StepPattern(height=0.8, gravity=9.81, step=0.7, double=0.15)
     same, across, n = 0.2, 0.15, 20000
@@ -59,7 +59,7 @@ def test_the_pendulum_s_pattern_repeats_itself():
         assert point - foot == pytest.approx(start * [1, side], abs=1e-6)
 
 
-def test_the_end_of_a_step_is_foreseen():
+def test_the_end_of_a_step_is_predicted():
     pattern = StepPattern(height=0.3, gravity=9.81, step=0.4, double=0.1)
     t = SX.sym("t")
     foreseen = ca.Function("f", [t], [*pattern.transfer(t), pattern.remaining_growth(t)])
@@ -136,7 +136,7 @@ def told(simulation: Simulation, commands: Array) -> None:
     simulation.set(command=dict(zip(names, commands.T, strict=True)))
 
 
-def test_hoap1_walks_as_told(hoap1):
+def test_hoap1_follows_walking_commands(hoap1):
     """More than ten steps of each kind, in one run of eight worlds."""
     hoap1.reset()
     told(hoap1, np.array(list(COMMANDS.values())))
@@ -194,7 +194,7 @@ def test_hoap1_withstands_pushes(hoap1):
 
 
 @pytest.mark.slow
-def test_hoap1_walks_over_steps_that_it_does_not_know():
+def test_hoap1_walks_over_unknown_steps():
     """5 mm up and down, every 5 to 12 cm; 8 mm, too."""
     rise = np.array([5, -5, 5, -5, 5, -5, 8, -8]) * 1e-3
     run = np.array([50, 50, 80, 80, 120, 120, 80, 80]) * 1e-3

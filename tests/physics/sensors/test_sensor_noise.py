@@ -46,7 +46,7 @@ def noise_of(simulation: tarsus.Simulation) -> np.ndarray:
     return told["imu"] - told["clean"]
 
 
-def test_numbers_that_are_set_are_those_of_sensors_made_with_them(ball: str) -> None:
+def test_changed_settings_match_sensors_created_with_them(ball: str) -> None:
     sensors = {
         "imu": Imu(noise=EACH, bias=np.array([0.5, 0.0, -0.5]), delay=np.array([0, 1, 3]), seed=5),
         "clean": Imu(),
@@ -74,7 +74,7 @@ def test_numbers_that_are_set_are_those_of_sensors_made_with_them(ball: str) -> 
         ("bias", EACH, EACH),
     ],
 )
-def test_a_number_is_for_all_or_by_world_or_by_channel(
+def test_values_apply_to_all_or_by_world_or_by_channel(
     ball: str, field: str, value: Any, expected: np.ndarray
 ) -> None:
     simulation = made(ball)
@@ -85,7 +85,7 @@ def test_a_number_is_for_all_or_by_world_or_by_channel(
     assert noise_of(simulation)[::2] == pytest.approx(expected[::2], abs=1e-12)
 
 
-def test_what_is_told_does_not_depend_on_the_others_nor_on_threads(ball: str) -> None:
+def test_readings_do_not_depend_on_other_sensors_or_threads(ball: str) -> None:
     alone, many = made(ball, 2), made(ball, 40, threads=2)
     for simulation in (alone, many):
         by_world = np.linspace(0, 1, 40)[: simulation.worlds]
@@ -97,7 +97,7 @@ def test_what_is_told_does_not_depend_on_the_others_nor_on_threads(ball: str) ->
     assert (alone.sense()["imu"] == many.sense()["imu"][:2]).all()
 
 
-def test_what_is_set_stays_in_copies_pickles_and_resets(ball: str) -> None:
+def test_settings_survive_copies_pickles_and_resets(ball: str) -> None:
     simulation = made(ball)
     simulation.set(sensors={"imu": CHANGED})
     twins = copy(simulation), deepcopy(simulation), pickle.loads(pickle.dumps(simulation))
@@ -111,7 +111,7 @@ def test_what_is_set_stays_in_copies_pickles_and_resets(ball: str) -> None:
     assert (twins[0].sense()["imu"] != simulation.sense()["imu"]).any()
 
 
-def test_a_log_with_numbers_that_were_set_runs_again(ball: str, tmp_path: Path) -> None:
+def test_a_log_with_changed_settings_reruns(ball: str, tmp_path: Path) -> None:
     simulation = made(ball)
     simulation.advance(0.1)
     simulation.reset()  # another episode
@@ -147,7 +147,7 @@ def test_each_episode_has_its_own_noise_and_a_seed_repeats_it(ball: str) -> None
     assert (two.sense()["imu"][1:] == there[1:]).all()
 
 
-def test_noise_belongs_to_the_kept_state(ball: str) -> None:
+def test_noise_state_is_part_of_the_snapshot(ball: str) -> None:
     simulation, other = made(ball), made(ball)
     for one in (simulation, other):
         one.set(sensors={"imu": CHANGED})
@@ -165,7 +165,7 @@ def test_noise_belongs_to_the_kept_state(ball: str) -> None:
         assert (one.sense()["imu"] == after).all()
 
 
-def test_a_touch_sensor_tells_truths_and_times_whatever_is_asked(ball: str) -> None:
+def test_touch_sensors_report_flags_and_times(ball: str) -> None:
     with refused(IncompatibleOptions, "noise"):
         TouchSensor(noise=0.1)
     with refused(IncompatibleOptions, "bias"):
@@ -197,7 +197,7 @@ def test_a_touch_sensor_tells_truths_and_times_whatever_is_asked(ball: str) -> N
         ({"clean": {"delay": 1}}, IncompatibleOptions, "delay"),
     ],
 )
-def test_what_cannot_be_set_is_named(
+def test_invalid_settings_are_reported_by_name(
     ball: str, given: Any, kind: type[tarsus.TarsusError], subject: str
 ) -> None:
     simulation = made(ball)
@@ -217,7 +217,7 @@ def test_what_cannot_be_set_is_named(
         ({"imu": {"delay": 0.5}}, "whole number"),
     ],
 )
-def test_what_is_out_of_range_is_answered_by_a_sentence(ball: str, given: Any, word: str) -> None:
+def test_out_of_range_values_are_rejected_in_one_sentence(ball: str, given: Any, word: str) -> None:
     simulation = made(ball)
     before = simulation.sense()["imu"]
     with pytest.raises(tarsus.TarsusError) as caught:
@@ -226,7 +226,7 @@ def test_what_is_out_of_range_is_answered_by_a_sentence(ball: str, given: Any, w
     assert (simulation.sense()["imu"] == before).all()
 
 
-def test_names_lead_to_the_sensors(ball: str) -> None:
+def test_sensors_are_selected_by_name(ball: str) -> None:
     simulation, plain = made(ball), tarsus.Simulation(ball, controller=None)
     with refused(UnknownName, "noise") as caught:
         simulation.set(noise=0.1)
@@ -252,7 +252,7 @@ def test_single_precision_keeps_episodes_and_flags(ball: str) -> None:
     assert np.abs(noise_of(single)).max() > 0.5
 
 
-def test_noise_of_one_channel_leaves_the_others(ball: str) -> None:
+def test_noise_of_one_channel_does_not_affect_others(ball: str) -> None:
     """Of every kind of sensor with several."""
     sensors = {"there": FrameMotion(), "joints": Encoders()}
     simulation = tarsus.Simulation("mini_cheetah", controller=None, sensors=sensors)
@@ -266,7 +266,7 @@ def test_noise_of_one_channel_leaves_the_others(ball: str) -> None:
 
 
 @pytest.mark.parametrize("device", ["cpu", HostLauncher()], ids=["lanes", "threads"])
-def test_a_reading_without_noise_and_bias_looks_at_neither_again(
+def test_without_noise_and_bias_the_reading_is_exact(
     ball: str, device: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     simulation = made(ball, device=device)
@@ -283,7 +283,7 @@ def test_a_reading_without_noise_and_bias_looks_at_neither_again(
     assert all((told == plain[name]).all() for name, told in simulation.sense().items())
 
 
-def test_a_bias_written_in_place_is_told(ball: str) -> None:
+def test_bias_modified_in_place_is_detected(ball: str) -> None:
     """Where the worlds live; code that holds a view of a register may write to it at any time."""
     simulation = made(ball, device=HostLauncher())
     bias = simulation.backend.view("bias.imu")

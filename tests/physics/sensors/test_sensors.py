@@ -72,7 +72,7 @@ def log(trot: tarsus.Simulation) -> Any:
     return copy(trot).run(0.6)
 
 
-def test_an_accelerometer_feels_nothing_in_free_fall_and_weight_at_rest(ball: str) -> None:
+def test_an_accelerometer_reads_zero_in_free_fall_and_gravity_at_rest(ball: str) -> None:
     law = tarsus.Moreau(recovery=0.0)  # what fell deep is not lifted
     simulation = tarsus.Simulation(ball, law, sensors=["imu"], controller=None)
     simulation.set(q=[0, 0, 2, 1, 0, 0, 0])
@@ -83,7 +83,7 @@ def test_an_accelerometer_feels_nothing_in_free_fall_and_weight_at_rest(ball: st
     assert simulation.sense()["imu"][:3] == pytest.approx([0, 0, 9.81], abs=1e-6)
 
 
-def test_a_turning_body_has_centripetal_acceleration_beside_its_fall(tmp_path: Path) -> None:
+def test_a_rotating_body_has_centripetal_acceleration(tmp_path: Path) -> None:
     """omega^2 r towards the axis, to second order in dt; the fall itself is not felt."""
     file, omega, r = tmp_path / "spin.xml", 3.0, 0.4
     file.write_text(BALL.replace("</body>", f'<site name="rim" pos="{r} 0 0"/></body>'))
@@ -99,7 +99,7 @@ def test_a_turning_body_has_centripetal_acceleration_beside_its_fall(tmp_path: P
     assert errors[1] < 0.02 * omega**2 * r and errors[1] < 0.6 * errors[0]
 
 
-def test_motion_of_bodies_is_that_of_mujoco() -> None:
+def test_body_velocities_match_mujoco() -> None:
     mujoco: Any = pytest.importorskip("mujoco")
     robot = tarsus.load("hoap1")
     rng = np.random.default_rng(0)
@@ -121,7 +121,7 @@ def test_motion_of_bodies_is_that_of_mujoco() -> None:
         assert reading[7:] == pytest.approx([*six[3:], *six[:3]], abs=1e-8)
 
 
-def test_an_imu_tells_its_attitude_with_or_without_the_heading(tmp_path: Path) -> None:
+def test_an_imu_reports_attitude_with_or_without_heading(tmp_path: Path) -> None:
     """A site turned by a quarter about x on a body turned by 0.8 rad about z."""
     file, half = tmp_path / "turned.xml", np.sqrt(0.5)
     site = f'<site name="chip" pos="0 0 0" quat="{half} {half} 0 0"/>'
@@ -147,7 +147,7 @@ def test_an_imu_tells_its_attitude_with_or_without_the_heading(tmp_path: Path) -
         Imu(attitude="euler")  # pyright: ignore[reportArgumentType]
 
 
-def test_touch_and_loads_are_those_of_the_log(log: Any) -> None:
+def test_touch_and_load_match_the_log(log: Any) -> None:
     dt = float(log.dt)
     for k, foot in enumerate(FEET):
         force = log["force_world"].sel(contact=foot).values
@@ -163,7 +163,7 @@ def test_touch_and_loads_are_those_of_the_log(log: Any) -> None:
             assert np.diff(time, axis=0)[running] == pytest.approx(dt)
 
 
-def test_a_period_s_mean_is_told_until_the_next_is_full(log: Any) -> None:
+def test_averages_are_held_for_one_period(log: Any) -> None:
     force = log["force_world"].sel(contact="FR_foot").values
     told = log["sensed_mean"].values[..., :3]
     means = force[: len(force) // 4 * 4].reshape(-1, 4, *force.shape[1:]).mean(axis=1)
@@ -198,7 +198,7 @@ def test_bodies_of_a_fallen_robot_carry_its_weight_together() -> None:
     assert carried[robot.bodies[0].name] > 0.2 * robot.mass * 9.81
 
 
-def test_a_late_reading_is_the_one_of_so_many_steps_before(log: Any) -> None:
+def test_a_delayed_reading_is_an_earlier_reading(log: Any) -> None:
     late, now = log["sensed_late"].values, log["sensed_now"].values
     start = float(log["q_start"].sel(coordinate="FR_knee_joint")[0])
     assert (late[:, 0] == now[:, 0]).all()
@@ -211,7 +211,7 @@ def test_encoders_read_the_coordinates(log: Any) -> None:
     assert (log["sensed_now"].values[..., 0] == knee).all()
 
 
-def test_sensors_change_no_bits(trot: tarsus.Simulation, log: Any) -> None:
+def test_sensors_do_not_affect_the_motion(trot: tarsus.Simulation, log: Any) -> None:
     plain = tarsus.Simulation("mini_cheetah", controller="trot", worlds=2)
     plain.advance(0.6)
     assert (plain.q == log["q"].values[-1]).all()
@@ -241,7 +241,7 @@ def test_a_scanned_height_lies_on_the_ground(name: str) -> None:
     assert np.abs(evaluate(program, {"p": points.reshape(1, -1), **values})["gap"]).max() < 1e-12
 
 
-def test_treads_and_tops_are_told_as_high_as_they_are() -> None:
+def test_scans_measure_exact_heights_of_steps_and_boxes() -> None:
     steps, boxes = Steps(rise=0.1, run=0.3, start=0.5, count=3), Boxes(ground=0.0)
     assert _heights(steps, [0.4, 0.6, 0.9, 1.2, 5.0]) == pytest.approx([0, 0.1, 0.2, 0.3, 0.3])
     down = Steps(rise=-0.1, run=0.3, start=0.5, count=3)
@@ -286,7 +286,7 @@ def test_a_scan_turns_with_the_heading_and_measures_from_the_frame() -> None:
     assert simulation.sense()["scan"] == pytest.approx(expected, abs=1e-9)
 
 
-def test_a_scan_has_a_heading_where_its_frame_looks_straight_down(tmp_path: Path) -> None:
+def test_a_scan_has_a_heading_when_its_frame_points_down(tmp_path: Path) -> None:
     """Then to the right of its y axis, here against y; on a slope that rises by 0.2 along x."""
     file = tmp_path / "camera.xml"
     file.write_text(BALL.replace("</body>", '<site name="eye" xyaxes="0 0 -1 1 0 0"/></body>'))
@@ -300,7 +300,7 @@ def test_a_scan_has_a_heading_where_its_frame_looks_straight_down(tmp_path: Path
     assert simulation.sense()["scan"] == pytest.approx(expected, abs=1e-9)
 
 
-def test_times_of_touch_begin_with_the_first_step(ball: str) -> None:
+def test_contact_times_start_with_the_first_step(ball: str) -> None:
     """A ball that falls has been in the air for as long as it was simulated, also after a reset."""
     simulation = tarsus.Simulation(ball, sensors={"touch": TouchSensor()}, dt=0.001)
     simulation.set(q=[0, 0, 1.0, 1, 0, 0, 0])
@@ -313,7 +313,7 @@ def test_times_of_touch_begin_with_the_first_step(ball: str) -> None:
         simulation.set(q=[0, 0, 1.0, 1, 0, 0, 0])
 
 
-def test_noise_and_bias_may_be_those_of_a_channel(ball: str) -> None:
+def test_noise_and_bias_can_be_set_per_channel(ball: str) -> None:
     noise, bias = np.zeros((1, 9)), np.zeros((3, 9))
     noise[:, :3], bias[2, 4] = 0.5, 0.1
     sensors = {"own": Imu(noise=noise, bias=bias), "clean": Imu()}
@@ -325,7 +325,7 @@ def test_noise_and_bias_may_be_those_of_a_channel(ball: str) -> None:
     assert (made.sense()["own"] - made.sense()["clean"] == off[-1]).all()
 
 
-def test_a_scan_sees_ground_that_is_set_after_a_reset(ball: str) -> None:
+def test_a_scan_uses_ground_set_after_a_reset(ball: str) -> None:
     scan = {"scan": HeightScan(length=0.2, width=0.0, spacing=0.1)}
     ground = tarsus.Slope(angle=0.0)
     made = tarsus.Simulation(ball, terrain=ground, sensors=scan, controller=None, worlds=2)
@@ -338,7 +338,7 @@ def test_a_scan_sees_ground_that_is_set_after_a_reset(ball: str) -> None:
     assert (seen[1] == before[1]).all()  # it told of the last step
 
 
-def test_noise_is_normal_and_belongs_to_its_world(ball: str) -> None:
+def test_noise_is_normal_and_differs_by_world(ball: str) -> None:
     def told(worlds: int, seed: int, steps: int = 400) -> np.ndarray:
         imu = Imu(noise=0.5, bias=2.0, seed=seed)
         simulation = tarsus.Simulation(
@@ -360,7 +360,7 @@ def test_noise_is_normal_and_belongs_to_its_world(ball: str) -> None:
     assert not np.isclose(told(2, 1), two).any()
 
 
-def test_readings_belong_to_the_kept_state_and_start_anew_at_a_reset(
+def test_readings_are_part_of_the_snapshot_and_restart_at_a_reset(
     trot: tarsus.Simulation,
 ) -> None:
     simulation = copy(trot)
@@ -380,7 +380,7 @@ def test_readings_belong_to_the_kept_state_and_start_anew_at_a_reset(
 
 
 @pytest.mark.slow
-def test_cut_joints_read_the_same() -> None:
+def test_readings_do_not_depend_on_cut_joints() -> None:
     """In extended coordinates the same robot tells the same, to the constraints' drift."""
     told = []
     for coordinates in ("minimal", "extended"):
@@ -397,7 +397,7 @@ def test_cut_joints_read_the_same() -> None:
     assert told[0] == pytest.approx(told[1], abs=1e-4)
 
 
-def test_a_log_with_sensors_is_written_and_says_what_they_are(tmp_path: Path, ball: str) -> None:
+def test_a_log_describes_its_sensors(tmp_path: Path, ball: str) -> None:
     log = tarsus.Simulation(ball, sensors=[Imu(noise=0.1)], controller=None).run(0.01)
     log.to_netcdf(tmp_path / "log.nc")
     assert log["sensed_imu"].attrs["units"] == "m/s^2, rad/s, 1"
@@ -414,7 +414,7 @@ def test_a_log_with_sensors_is_written_and_says_what_they_are(tmp_path: Path, ba
         ([HeightScan(spacing=0.001)], "spacing"),
     ],
 )
-def test_mistakes_are_answered_by_a_sentence(sensors: Any, word: str) -> None:
+def test_mistakes_are_reported_in_one_sentence(sensors: Any, word: str) -> None:
     with pytest.raises(tarsus.TarsusError) as caught:
         tarsus.Simulation("mini_cheetah", worlds=2, sensors=sensors)
     assert word in str(caught.value)
@@ -430,14 +430,14 @@ def test_mistakes_are_answered_by_a_sentence(sensors: Any, word: str) -> None:
         ([Imu(noise=np.zeros(3))], InvalidValue, "noise"),
     ],
 )
-def test_what_is_wrong_with_a_sensor_is_named(
+def test_invalid_sensors_are_reported_by_name(
     sensors: Any, kind: type[tarsus.TarsusError], subject: str
 ) -> None:
     with refused(kind, subject):
         tarsus.Simulation("mini_cheetah", worlds=2, sensors=sensors)
 
 
-def test_what_lies_on_another_body_feels_it() -> None:
+def test_sensors_include_contacts_with_other_bodies() -> None:
     """A free body at rest: its contacts bear its weight and turn it nowhere, the ground's and those
     of the ball on its top alike. A foot on a box is on something.
     """
@@ -454,13 +454,13 @@ def test_what_lies_on_another_body_feels_it() -> None:
         assert told[f"touch_{body.name}"][1] == pytest.approx(1.0, abs=0.02)
 
 
-def test_one_joint_is_named_by_its_name() -> None:
+def test_a_single_joint_is_selected_by_name() -> None:
     one = tarsus.Simulation("mini_cheetah", sensors=[Encoders(joints="FR_knee_joint")])
     assert list(one.sensor_channels["encoders"]) == ["FR_knee_joint", "FR_knee_joint_rate"]
     assert one.sense()["encoders"][0] == one.q[one.robot.q_slices[3].start]
 
 
-def test_a_delay_has_an_end() -> None:
+def test_delays_are_limited() -> None:
     """Every step of it is a register and an instruction for every channel: a million never ends."""
     with refused(InvalidValue, "delay"):
         Imu(delay=1_000_000)

@@ -56,13 +56,13 @@ def test_a_point_that_separates_is_free() -> None:
     np.testing.assert_array_equal(mu, 0)
 
 
-def test_a_point_that_sticks_forgets_its_velocity() -> None:
+def test_a_sticking_point_does_not_depend_on_its_velocity() -> None:
     state, mu = after(point(), np.array([0, 0, -1e-4]), np.array([0.1 * MU * G * DT, 0, -0.1]))
     np.testing.assert_allclose(state, 0, atol=2e-10)  # a trace on the diagonal: newton.SPREAD
     np.testing.assert_allclose(mu, 0, atol=1e-12)
 
 
-def test_a_point_that_slides_is_braked_by_what_it_presses() -> None:
+def test_friction_of_a_sliding_point_depends_on_its_normal_force() -> None:
     speed, fall = np.array([0.6, 0.8]), -0.05
     state, mu = after(point(), np.array([0, 0, -1e-4]), np.array([*speed, fall]))
     pressed = G * DT - fall  # normal impulse a mass
@@ -215,7 +215,7 @@ def test_four_feet_that_slide_agree_with_differences(solver: str) -> None:
     np.testing.assert_allclose(both, differences(sim, 1e-7), atol=2e-8, rtol=0)
 
 
-def test_a_joint_on_its_stop_is_held() -> None:
+def test_a_joint_at_its_limit_is_locked() -> None:
     sim = tarsus.Simulation("mini_cheetah", Moreau(**SHARP))
     knee = sim.robot.joint_names.index("FL_knee_joint")
     q = sim.q
@@ -241,7 +241,7 @@ def test_a_joint_on_its_stop_is_held() -> None:
     assert together.converged.all()
 
 
-def test_every_world_has_its_own_and_nothing_moves() -> None:
+def test_derivatives_differ_by_world_and_leave_the_state_unchanged() -> None:
     speeds, mus = [[1.0, 0, -0.1], [0, 0.001, -0.1], [0.3, 0.4, 0.1]], [0.2, 0.5, 0.9]
     robot = point().robot
     many = tarsus.Simulation(robot, Moreau(recovery=0), worlds=3, dt=DT)
@@ -261,7 +261,7 @@ def test_every_world_has_its_own_and_nothing_moves() -> None:
             np.testing.assert_array_equal(alone.parameters[name], found.parameters[name][k])
 
 
-def test_other_torques_are_given() -> None:
+def test_derivatives_accept_torques() -> None:
     sim = tarsus.Simulation("mini_cheetah", Moreau(**SHARP))
     sim.set(u=np.random.default_rng(3).normal(size=18) * 0.03)
     sim.step(np.ones(12))
@@ -275,7 +275,7 @@ def test_other_torques_are_given() -> None:
         sim.derivatives(action=np.zeros(3))
 
 
-def test_what_cannot_be_is_a_sentence() -> None:
+def test_unsupported_derivatives_are_rejected_in_one_sentence() -> None:
     sim = point()
     with refused(UnknownName, "nu"):
         sim.derivatives("nu")

@@ -86,7 +86,7 @@ def bouncing(times: Array) -> Array:
 
 @pytest.mark.parametrize("dt", [0.02, 0.005, 0.00125])
 @pytest.mark.parametrize("law", HARD, ids=lambda law: type(law).__name__)
-def test_a_ball_bounces_on_time_whatever_the_step(law: Law, dt: float) -> None:
+def test_bounce_times_do_not_depend_on_the_step(law: Law, dt: float) -> None:
     """Five bounces: heights to 1e-8 m, velocities to 1e-7 m/s, no deeper than the tolerance,
     nothing unconverged.
     """
@@ -113,7 +113,7 @@ def test_it_comes_to_rest_after_infinitely_many_bounces(law: Law) -> None:
     assert np.abs(log["u"][-20:, 0, 2]).max() < 1e-6 and np.abs(log["q"][-20:, 0, 2]).max() < 1e-6
 
 
-def test_the_tolerance_is_the_error() -> None:
+def test_errors_match_the_tolerance() -> None:
     """A landing is found within the tolerance: heights are off by a few of it, and no depth exceeds
     it.
     """
@@ -170,7 +170,7 @@ def tumbling(seconds: float) -> Array:
 @pytest.mark.parametrize(
     "law", [Moreau(mu=0.0, e_N=ROD_E), LcpImpulse(e_N=ROD_E)], ids=lambda x: type(x).__name__
 )
-def test_impacts_leave_the_error_of_the_stepper_inside(law: Law, stepper: EventDriven) -> None:
+def test_impacts_preserve_the_order_of_the_inner_stepper(law: Law, stepper: EventDriven) -> None:
     """A rod that tumbles onto its ends: the midpoint scheme's flight is exact, symplectic Euler's
     of first order.
     """
@@ -242,7 +242,7 @@ def test_a_flat_box_lands_on_all_corners_at_once() -> None:
 
 
 @pytest.mark.slow
-def test_lanes_do_not_change_the_bits() -> None:
+def test_results_do_not_depend_on_lanes() -> None:
     """Worlds that land at different times, each as if alone."""
     u = np.array([[s, 0.3, -1, 2, s, 0] for s in np.linspace(-2, 2, 5)])
     start = {"q": pose([0, 0, 0.09], 0.5), "u": u, "dt": 5e-3}
@@ -256,7 +256,7 @@ def test_lanes_do_not_change_the_bits() -> None:
         np.testing.assert_array_equal(logs[0][name][:, 3], alone[name][:, 0])
 
 
-def test_feet_of_legs_that_give_way_stay_on_the_ground() -> None:
+def test_feet_of_compliant_legs_stay_on_the_ground() -> None:
     """HyQ without motors lands and folds up: its feet neither sink nor rise by a micrometer.
 
     Without dW^T/dt u in the LCP's d they sank by 0.2 mm in the same time, and with twice of it
@@ -300,13 +300,13 @@ def test_mini_cheetah_lands_without_penetration(law: str, capsys: pytest.Capture
 # ---------------------------------------------------------------- limits and refusals
 
 
-def test_too_many_events_are_said() -> None:
+def test_too_many_events_are_reported() -> None:
     log = dropped(Moreau(mu=0.0, e_N=E), 1.5, 1.5, EventDriven(maximum=3))
     assert not log["converged"].any()
 
 
 @pytest.mark.parametrize("inside", ["heun", "rk4", "dormand_prince"])
-def test_impulse_are_refused_inside_with_what_would_work(inside: str) -> None:
+def test_impulsive_laws_are_rejected_inside_with_alternatives(inside: str) -> None:
     with refused(Unsupported, "moreau"):
         tarsus.Simulation("mini_cheetah", law="moreau", stepper=EventDriven(inside))
 
@@ -320,6 +320,6 @@ def test_impulse_are_refused_inside_with_what_would_work(inside: str) -> None:
         (lambda: EventDriven(maximum=0), "maximum must be at least 1"),
     ],
 )
-def test_it_says_what_it_needs(make: Callable[[], EventDriven], message: str) -> None:
+def test_requirements_are_reported(make: Callable[[], EventDriven], message: str) -> None:
     with pytest.raises(tarsus.TarsusError, match=message):
         make()

@@ -62,7 +62,7 @@ def sliding_rod(t: float, y: Array) -> list[float]:
     [(Heun(), 2, 40), (RK4(), 4, 20)],
     ids=("heun", "rk4"),
 )
-def test_ogunsola_s_lcp_keeps_the_order_of_the_stepper_inside(
+def test_ogunsola_s_lcp_preserves_the_order_of_the_inner_stepper(
     inner: Stepper, order: int, steps: int
 ) -> None:
     """A rod with one end on the ground: force at an instant, Eqn. (3); the end stays there."""
@@ -116,7 +116,7 @@ COUPLED = {
 
 
 @pytest.mark.parametrize("name", COUPLED)
-def test_laws_that_give_way_keep_the_order_of_rk4(name: str) -> None:
+def test_compliant_laws_preserve_the_order_of_rk4(name: str) -> None:
     """A point that sinks in: Rengifo 2009, Eqns. (17)-(18); Sugihara 2006, Eqn. (13)."""
     law, rate = COUPLED[name]
     end = exact(rate, [-1e-4, -0.5], 0.06)
@@ -174,7 +174,7 @@ def test_contact_loss_is_of_second_order(inner: Stepper, order: int, steps: int)
     assert measured > order - 0.3
 
 
-def test_moreau_gives_no_forces(capsys: pytest.CaptureFixture[str]) -> None:
+def test_moreau_has_no_forces_at_instants(capsys: pytest.CaptureFixture[str]) -> None:
     arguments = "run mini_cheetah --stepper event_driven --set"
     assert cli.main([*arguments.split(), "inner=rk4"]) == 2
     assert "'moreau'" in capsys.readouterr().err
@@ -182,6 +182,6 @@ def test_moreau_gives_no_forces(capsys: pytest.CaptureFixture[str]) -> None:
     assert "rk4" in capsys.readouterr().err
 
 
-def test_the_inner_stepper_is_named_in_text() -> None:
+def test_the_inner_stepper_appears_in_text() -> None:
     made = tarsus.Simulation(point_mass(), "lcp_impulse", "event_driven", parameters=["inner=heun"])
     assert isinstance(made.stepper, EventDriven) and isinstance(made.stepper.inside, Heun)

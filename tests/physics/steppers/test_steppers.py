@@ -275,7 +275,7 @@ def test_dormand_prince_error_falls_with_its_tolerance(problem: str) -> None:
     assert max(np.array(errors) / tolerances) < 10
 
 
-def test_mini_cheetah_in_the_air_is_dop853s() -> None:
+def test_mini_cheetah_in_the_air_matches_dop853() -> None:
     """It turns and kicks under held torques, joint friction included: 0.2 s in four steps, to
     1e-7.
     """
@@ -315,7 +315,7 @@ def test_mini_cheetah_in_the_air_is_dop853s() -> None:
     np.testing.assert_allclose(np.concatenate([sim.q, sim.u]), theirs, rtol=0, atol=1e-7)
 
 
-def test_a_ball_on_hertz_springs_is_dop853s() -> None:
+def test_a_ball_on_hertz_springs_matches_dop853() -> None:
     """Fall, contact and rebound to 1e-8, the step as long as the contact takes."""
     law, mass, seconds, height = Hertz(), 1.0, 0.3, 0.2
     p = {name: float(value) for name, value in law.parameters().items()}
@@ -353,7 +353,7 @@ def test_dormand_prince_does_not_pull_at_a_point_that_grazes_the_ground() -> Non
     assert normal.min() > -1e-6 and (np.hypot(*tangent) - 0.8 * normal).max() < 1e-6
 
 
-def test_an_unmet_tolerance_is_said_and_the_step_ends_in_time() -> None:
+def test_an_unmet_tolerance_is_reported_and_the_step_completes() -> None:
     """Too few sub-steps for rtol: converged 0, but the fall, which every sub-step integrates
     exactly, is whole.
     """
@@ -385,7 +385,7 @@ def test_an_unmet_tolerance_is_said_and_the_step_ends_in_time() -> None:
     ],
     ids=lambda x: type(x).__name__,
 )
-def test_what_is_reported_is_what_moved_the_body(stepper: Stepper, law: Law) -> None:
+def test_reported_impulses_explain_the_motion(stepper: Stepper, law: Law) -> None:
     """m (v^E - v^S) = m g dt + the sum of the impulses, through flight, impact and slip;
     converged throughout.
     """
@@ -410,7 +410,7 @@ def test_what_is_reported_is_what_moved_the_body(stepper: Stepper, law: Law) -> 
         pytest.param(DormandPrince(), Hertz(), id="dormand_prince"),
     ],
 )
-def test_lanes_do_not_change_the_bits(stepper: Stepper, law: Law) -> None:
+def test_results_do_not_depend_on_lanes(stepper: Stepper, law: Law) -> None:
     speeds = np.linspace(-2, 2, 5)
     u = np.array([[s, 0.3, -1, 2, s, 0] for s in speeds])
     logs = [
@@ -422,7 +422,7 @@ def test_lanes_do_not_change_the_bits(stepper: Stepper, law: Law) -> None:
         np.testing.assert_array_equal(logs[0][name], logs[1][name])
 
 
-def test_substeps_are_the_same_steps_with_the_torque_held() -> None:
+def test_substeps_equal_short_steps_with_constant_torque() -> None:
     """Four steps of dt / 4: the same bits in the state; impulses and iterations summed,
     converged the worst.
     """
@@ -485,7 +485,7 @@ def test_mini_cheetah_trots_on_hertz_contacts_with_dormand_prince(
     assert numbers["warnings"] == []
 
 
-def test_a_person_is_told_that_a_residual_does_not_apply(capsys: pytest.CaptureFixture) -> None:
+def test_the_summary_states_that_a_residual_does_not_apply(capsys: pytest.CaptureFixture) -> None:
     arguments = "run mini_cheetah --law compliant --stepper heun --dt 0.0005 --duration 0.1"
     assert cli.main(arguments.split()) == 0
     assert "motion not applicable" in " ".join(capsys.readouterr().out.split())
@@ -495,13 +495,13 @@ def test_a_person_is_told_that_a_residual_does_not_apply(capsys: pytest.CaptureF
 
 
 @pytest.mark.parametrize("stepper", ["heun", "rk4", "dormand_prince", Substeps(Heun(), 2)])
-def test_impulse_are_refused_with_what_would_work(stepper: str | Stepper) -> None:
+def test_impulsive_laws_are_rejected_with_alternatives(stepper: str | Stepper) -> None:
     with refused(Unsupported, "moreau") as refusal:
         tarsus.Simulation("mini_cheetah", law="moreau", stepper=stepper)
     assert "event_driven, midpoint, symplectic_euler" in str(refusal.value)
 
 
-def test_a_refusal_is_one_sentence_on_the_command_line(capsys: pytest.CaptureFixture) -> None:
+def test_rejections_are_one_sentence_on_the_command_line(capsys: pytest.CaptureFixture) -> None:
     assert cli.main(["run", "mini_cheetah", "--stepper", "rk4"]) == 2
     assert "'moreau'" in capsys.readouterr().err
 
@@ -510,12 +510,12 @@ def test_a_refusal_is_one_sentence_on_the_command_line(capsys: pytest.CaptureFix
     ("arguments", "subject"),
     [((Midpoint(), 0), "n"), ((Midpoint(), 2.5), "n"), (("midpoint", 2), "stepper")],
 )
-def test_substeps_say_what_they_need(arguments: tuple, subject: str) -> None:
+def test_substeps_report_their_requirements(arguments: tuple, subject: str) -> None:
     with refused(InvalidValue, subject):
         tarsus.Substeps(*arguments)
 
 
-def test_the_stability_notice_looks_at_the_inner_step() -> None:
+def test_the_stability_warning_uses_the_inner_step() -> None:
     springs: dict[str, Any] = {"robot": "mini_cheetah", "law": "compliant", "dt": 0.01}
     once = Midpoint(forces="once")
     notices = tarsus.Simulation(**springs, stepper=once).warnings
@@ -532,6 +532,6 @@ def test_the_stability_notice_looks_at_the_inner_step() -> None:
         ({"maximum": 1.5}, "maximum must be a whole number"),
     ],
 )
-def test_dormand_prince_says_what_it_needs(given: dict, message: str) -> None:
+def test_dormand_prince_reports_its_requirements(given: dict, message: str) -> None:
     with pytest.raises(tarsus.TarsusError, match=message):
         DormandPrince(**given)

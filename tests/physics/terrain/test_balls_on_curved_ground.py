@@ -75,7 +75,7 @@ def test_a_ball_swings_in_a_bowl(r: float, terrain: Terrain) -> None:
         for name in registry.names(LAWS)
     ],
 )
-def test_every_law_swings_a_ball_without_gain_of_energy(name: str) -> None:
+def test_a_swinging_ball_gains_no_energy_under_any_law(name: str) -> None:
     gives_way = issubclass(registry.member_class(LAWS, "law", name, Law), ForceLaw)
     robot, dt = free_body("type='sphere' size='.1'", 0.1), 2e-4 if gives_way else 2.5e-3
     simulation = Simulation(robot, name, terrain=sphere(R, 1), dt=dt)
@@ -110,7 +110,7 @@ def test_a_ball_rolls_off_a_hill() -> None:
     assert log.q.values[-1, 0] == pytest.approx(expected, rel=5e-3)
 
 
-def test_the_normal_and_the_distance_are_those_of_the_closest_point() -> None:
+def test_normal_and_distance_are_those_of_the_closest_point() -> None:
     """Compared with a ball that touches an egg box at a point found by Newton's method."""
     r, high, k = 0.05, 0.03, 2 * np.pi
     x, y = ca.SX.sym("x"), ca.SX.sym("y")

@@ -41,7 +41,7 @@ def test_a_rod_lies_on_a_crest(kind: str) -> None:
     assert "-" in carrying, "it lies on what is between its ends"
 
 
-def test_a_law_that_gives_way_carries_it_too() -> None:
+def test_compliant_laws_support_contacts_between_ends() -> None:
     rod = free_body(f"type='capsule' {ROD}", 0.06)
     law = Compliant()
     simulation = Simulation(rod, law, terrain=CREST, dt=5e-4)
@@ -51,7 +51,7 @@ def test_a_law_that_gives_way_carries_it_too() -> None:
 
 
 @pytest.mark.parametrize("name", registry.names(LAWS))
-def test_every_law_carries_what_lies_between_ends(name: str) -> None:
+def test_every_law_supports_contacts_between_ends(name: str) -> None:
     """Its ends alone would let it down by 55 mm."""
     gives_way = issubclass(registry.member_class(LAWS, "law", name, Law), ForceLaw)
     rod = free_body(f"type='capsule' {ROD}", 0.06)
@@ -73,7 +73,7 @@ def test_a_box_lies_across_a_ridge() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["capsule", "cylinder", "box"])
-def test_what_falls_on_a_wall_does_not_go_through(kind: str) -> None:
+def test_a_falling_rod_does_not_pass_through_a_wall(kind: str) -> None:
     shape = "size='.2 .1 .05'" if kind == "box" else ROD
     simulation = Simulation(free_body(f"type='{kind}' {shape}"), Moreau(), terrain=WALL, dt=5e-4)
     for x, roll in ((0.0, 0.0), (0.06, 0.3), (-0.12, -0.2)):
@@ -87,12 +87,12 @@ def test_what_falls_on_a_wall_does_not_go_through(kind: str) -> None:
 
 
 @pytest.mark.parametrize("ground", [Plane(), Slope(0.2)])
-def test_flat_ground_needs_ends_alone(ground: Terrain) -> None:
+def test_flat_ground_needs_only_end_contacts(ground: Terrain) -> None:
     simulation = Simulation(free_body(f"type='capsule' {ROD}"), Moreau(), terrain=ground)
     assert not simulation.plan.scene.spans and not simulation.plan.scene.slots
 
 
-def test_a_long_edge_is_several_spans_of_which_one_holds_its_middle() -> None:
+def test_long_edges_are_split_into_spans() -> None:
     rod = free_body("type='capsule' size='.03 .4'")
     own = spans(rod, [candidate.name for candidate in rod.candidates])
     assert len(own) % 2 == 1 and all(2 * np.linalg.norm(s.half) <= MAX_LENGTH for s in own)
@@ -126,7 +126,7 @@ def test_derivatives_of_a_step_that_rolls_and_slides_on_a_crest() -> None:
         np.testing.assert_allclose(found.state[6:, 6 + k], change, atol=1e-7)
 
 
-def test_a_rod_leans_on_an_edge_as_geometry_and_mujoco_have_it() -> None:
+def test_a_leaning_rod_matches_geometry_and_mujoco() -> None:
     """One end on the ground, the edge of a box under its middle; MuJoCo's gives way a little."""
     radius, half, rounding = 0.03, 0.25, 2e-4
     lean = math.radians(19.1358)  # 0.3 m from the lower end's center to where the edge touches

@@ -87,7 +87,7 @@ def test_a_long_box_is_a_step() -> None:
     assert agree.mean() > 0.995  # but for points as near to the tread as to the riser
 
 
-def test_frames_are_orthonormal_and_turn_without_a_jump() -> None:
+def test_frames_are_orthonormal_and_continuous() -> None:
     points = np.random.default_rng(1).uniform([-0.5, -0.4, -0.1], [0.5, 0.4, 0.3], (500, 3))
     _, frames = look(ONE, points)
     np.testing.assert_allclose(
@@ -171,7 +171,7 @@ def test_a_foot_pressed_against_a_box_rests_there(push: float) -> None:
     assert np.abs(log["u"][-400:, 0, :3]).max() < 1e-6 and gap[-400:].min() > -0.01
 
 
-def test_worlds_have_boxes_of_their_own() -> None:
+def test_boxes_can_differ_by_world() -> None:
     half = [0.3, 0.2, 0.1]
     boxes = Boxes(
         [[[0.0, 0, 0.0]], [[3.0, 0, 0.0]]], half, yaw=[[0.0], [np.pi / 2]], ground=[0.0, -0.1]

@@ -63,7 +63,7 @@ def dropped(simulation: Simulation, seed: int, seconds: float) -> xr.Dataset:
     return simulation.run(seconds)
 
 
-def test_it_does_not_sink_into_waves() -> None:
+def test_an_ellipsoid_does_not_sink_into_waves() -> None:
     """One point alone let it sink by up to 28 mm, and gain up to 1.7 J."""
     simulation, points = Simulation(egg(), Moreau(), terrain=WAVES, dt=2.5e-3), skin()
     for seed in range(3):
@@ -77,7 +77,7 @@ def test_it_does_not_sink_into_waves() -> None:
 
 
 @pytest.mark.parametrize("law", LAWS)
-def test_every_law_lays_it_on_two_places_of_a_hollow(law: str) -> None:
+def test_every_law_supports_an_ellipsoid_at_two_points_of_a_hollow(law: str) -> None:
     """Its long axis across the hollow: both ends carry alike, and no point lies deeper."""
     simulation = Simulation(egg(), law, terrain=WAVES, dt=LAWS[law])
     simulation.set(q=[*HOLLOW, 0.06 - A + 0.01, 1, 0, 0, 0])
@@ -89,7 +89,7 @@ def test_every_law_lays_it_on_two_places_of_a_hollow(law: str) -> None:
     assert np.abs(log.u.values[-1]).max() < 1e-3
 
 
-def test_what_a_step_sees_is_the_deepest() -> None:
+def test_a_step_uses_the_deepest_ellipsoid_contacts() -> None:
     """A law that gives way, its depth beside that of all points."""
     simulation, points = Simulation(egg(), Compliant(), terrain=WAVES, dt=2.5e-4), skin()
     log = dropped(simulation, 3, 0.75)
@@ -101,12 +101,12 @@ def test_what_a_step_sees_is_the_deepest() -> None:
 
 
 @pytest.mark.parametrize("ground", [Plane(), Slope(0.2)])
-def test_on_flat_ground_it_has_one_point(ground: Terrain) -> None:
+def test_on_flat_ground_an_ellipsoid_has_one_contact(ground: Terrain) -> None:
     scene = Simulation(egg(), Moreau(), terrain=ground).plan.scene
     assert scene.geometry.contact_names == ["part"] and scene.candidates[0].start is None
 
 
-def test_where_ground_is_flat_by_chance_one_of_its_spots_counts() -> None:
+def test_locally_flat_ground_gives_one_ellipsoid_contact() -> None:
     """On a surface that happens to be level it rolls as on a plane."""
     ends = []
     for ground in (Plane(), Surface(lambda x, y: 0 * x)):
@@ -119,7 +119,7 @@ def test_where_ground_is_flat_by_chance_one_of_its_spots_counts() -> None:
     np.testing.assert_allclose(ends[0], ends[1], atol=1e-9)
 
 
-def test_worlds_have_the_bits_of_one() -> None:
+def test_results_do_not_depend_on_the_number_of_worlds() -> None:
     random, ends = np.random.default_rng(5), []
     q = np.tile([0.0, 0, 0.2, 1, 0, 0, 0], (7, 1))
     q[:, :2], q[:, 3:] = random.uniform(-0.3, 0.3, (7, 2)), random.normal(size=(7, 4))
@@ -136,7 +136,7 @@ def test_worlds_have_the_bits_of_one() -> None:
 
 
 @pytest.mark.parametrize("stepper", ["rk4", "event_driven"])
-def test_steppers_that_gather_no_contacts_see_them(stepper: str) -> None:
+def test_steppers_without_slots_detect_ellipsoid_contacts(stepper: str) -> None:
     law = "compliant" if stepper == "rk4" else "moreau"
     simulation = Simulation(egg(), law, terrain=WAVES, stepper=stepper, dt=5e-4)
     simulation.set(q=[*HOLLOW, 0.06 - A + 0.01, 1, 0, 0, 0])

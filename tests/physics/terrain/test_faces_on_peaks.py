@@ -52,7 +52,7 @@ def test_a_face_lies_on_a_peak(geom: str, turn: str) -> None:
         for name in registry.names(LAWS)
     ],
 )
-def test_every_law_carries_a_face(name: str) -> None:
+def test_every_law_supports_a_face(name: str) -> None:
     gives_way = issubclass(registry.member_class(LAWS, "law", name, Law), ForceLaw)
     dt = 2e-4 if gives_way else 2.5e-3
     log = Simulation(free_body(CRATE, 0.05, density=80), name, terrain=HILL, dt=dt).run(0.5)
@@ -60,7 +60,7 @@ def test_every_law_carries_a_face(name: str) -> None:
     assert (log.converged == 1).all()
 
 
-def test_a_plank_rocks_on_a_ball_as_its_pendulum() -> None:
+def test_a_plank_rocks_on_a_ball_like_its_equivalent_pendulum() -> None:
     """A plank that rolls on a ball of radius R, its middle h above: omega^2 = g (R - h) / (k^2 +
     h^2), k being its radius of gyration.
     """
@@ -83,7 +83,7 @@ def test_a_plank_rocks_on_a_ball_as_its_pendulum() -> None:
 
 
 @pytest.mark.parametrize("geom", [CRATE, DISC])
-def test_what_tumbles_on_waves_lies_on_their_crests(geom: str) -> None:
+def test_bodies_dropped_on_waves_rest_on_crests(geom: str) -> None:
     """No point of it is deep in them once it lies; 16 and 24 mm before."""
     high, long = 0.03, 0.5
     rng = np.random.default_rng(3)
@@ -104,7 +104,7 @@ def test_what_tumbles_on_waves_lies_on_their_crests(geom: str) -> None:
     assert (ground - place[2]).max() < 2e-3
 
 
-def test_narrow_faces_and_those_of_others_are_left_to_their_edges() -> None:
+def test_narrow_faces_use_only_edge_contacts() -> None:
     def names(geom: str) -> list[str]:
         robot = free_body(geom, 0.05)
         return [s.name for s in spans(robot, [c.name for c in robot.candidates]) if s.wide]

@@ -74,7 +74,7 @@ def test_a_face_rests_on_a_narrower_top(
         for name in registry.names(LAWS)
     ],
 )
-def test_every_law_carries_a_sole_on_a_stone(name: str) -> None:
+def test_every_law_supports_a_sole_on_a_stone(name: str) -> None:
     gives_way = issubclass(registry.member_class(LAWS, "law", name, Law), ForceLaw)
     dt = 2e-4 if gives_way else 2.5e-3
     robot = free_body(SOLE, 0.2)
@@ -172,7 +172,7 @@ def codes(simulation: Simulation) -> list[str]:
     return [warning.code for warning in simulation.warnings]
 
 
-def test_where_faces_pass_through_narrow_tops_a_warning_says_so(tmp_path: Path) -> None:
+def test_faces_on_narrow_tops_are_reported(tmp_path: Path) -> None:
     """Steppers that look at corners alone, and shapes of a file that are simulated as heights."""
     sole, terrain = free_body(SOLE, 0.2), stone(0.05, 0.03)
     assert "faces-not-checked" not in codes(Simulation(sole, terrain=terrain))

@@ -40,7 +40,7 @@ def seen(ways: Array = WAYS) -> Array:
     return world / np.linalg.norm(world, axis=1, keepdims=True)
 
 
-def test_distances_to_a_plane_are_those_of_the_closed_form() -> None:
+def test_distances_to_a_plane_match_the_closed_form() -> None:
     normal = np.array([-np.sin(0.3), 0.0, np.cos(0.3)])
     way = -(ORIGIN @ normal) / (seen() @ normal)
     expected = np.where((way > 0) & (way < REACH), way, REACH)
@@ -69,7 +69,7 @@ def test_a_level_ray_ends_on_the_riser_and_a_downward_one_on_the_tread() -> None
     assert told(Slope(angle=0.0), -ways, LEVEL, reach=0.5) == pytest.approx([0.5] * 3)
 
 
-def test_below_the_ground_it_tells_nothing_but_zero() -> None:
+def test_rays_below_the_ground_have_distance_zero() -> None:
     high = Steps(rise=2.0, run=1.0, start=-1.0, count=1)
     assert told(high) == pytest.approx(np.zeros(12))
 

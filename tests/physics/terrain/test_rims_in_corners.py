@@ -97,7 +97,7 @@ def test_a_wheel_stops_at_a_riser(law: str) -> None:
     assert force[..., 0].sum(1).min() < -1, "the riser pushes it back"
 
 
-def test_where_ground_is_level_it_rolls_and_lies_as_on_a_plane() -> None:
+def test_on_level_ground_a_disc_moves_as_on_a_plane() -> None:
     """On a surface that is level by chance no arc counts."""
     for turn, u in ((ON_EDGE, [0.3, 0, 0, 0, 0, -3.0]), ([1, 0, 0, 0], [0.3, 0.1, 0, 0, 0, 2.0])):
         height = RADIUS if turn is ON_EDGE else HALF
@@ -113,7 +113,7 @@ def test_where_ground_is_level_it_rolls_and_lies_as_on_a_plane() -> None:
         np.testing.assert_allclose(ends[0], ends[1], atol=1e-9)
 
 
-def test_worlds_have_the_bits_of_one() -> None:
+def test_results_do_not_depend_on_the_number_of_worlds() -> None:
     random, ends = np.random.default_rng(5), []
     q = np.tile([0.5, 0, 0.5, 1, 0, 0, 0], (7, 1))
     q[:, :2] += random.uniform(-0.3, 0.3, (7, 2))

@@ -118,7 +118,7 @@ def test_frames_are_orthonormal_and_right_handed(
 
 
 @pytest.mark.parametrize("name", GRAPHS)
-def test_gap_and_normal_are_those_of_the_ground(name: str) -> None:
+def test_gap_and_normal_match_the_ground(name: str) -> None:
     random = np.random.default_rng(0)
     xy = random.uniform(-1.8, 1.8, (300, 2))
     z = heights(name, xy)
@@ -138,7 +138,7 @@ def test_gap_and_normal_are_those_of_the_ground(name: str) -> None:
     np.testing.assert_allclose(near, 1e-3, rtol=2e-2)  # to first order the distance itself
 
 
-def test_tiles_are_what_they_are_called() -> None:
+def test_tiles_have_their_named_shapes() -> None:
     """Kinds in turn along x, zero along their borders; heights of each that follow its number."""
     tiles = Tiles(incline=0.1, rise=0.03, wave=0.02, stone=0.01)
     program = program_of(tiles)
@@ -184,7 +184,7 @@ def test_a_level_scales_heights(terrain: Terrain) -> None:
         assert float(half_of_it) == pytest.approx(0.5 * float(all_of_it), abs=1e-12)
 
 
-def test_a_function_and_a_formula_are_the_same_ground() -> None:
+def test_a_function_and_a_formula_give_the_same_ground() -> None:
     points = np.random.default_rng(0).uniform(-1, 1, (100, 3))
     own = Surface(lambda x, y: 0.02 * ca.sin(2 * np.pi * x / 0.4) * ca.sin(2 * np.pi * y / 0.4))
     for mine, theirs in zip(look(own, points), look(Sine(0.02, 0.4), points), strict=True):
@@ -192,7 +192,7 @@ def test_a_function_and_a_formula_are_the_same_ground() -> None:
 
 
 @pytest.mark.parametrize("name", ["heightfield", "heightfield_sharper"])
-def test_slopes_of_a_field_never_jump(name: str) -> None:
+def test_slopes_of_a_height_field_are_continuous(name: str) -> None:
     x = np.linspace(-2, 2, 40_001)  # beyond both borders
     gap, frames = look(TERRAINS[name], np.column_stack([x, 0.3 * x, 0 * x]), looking(name))
     assert np.abs(np.diff(gap)).max() < 1e-4
@@ -201,7 +201,7 @@ def test_slopes_of_a_field_never_jump(name: str) -> None:
     np.testing.assert_allclose(at_border, -BUMPS[-1, -1], atol=1e-15)
 
 
-def test_a_field_stays_within_its_heights_and_near_them() -> None:
+def test_a_height_field_stays_close_to_its_heights() -> None:
     field = HeightField(BUMPS, 0.05, origin=(0, 0), rounding=1e-3)
     rows, cols = np.indices(BUMPS.shape)
     points = np.column_stack([0.05 * cols.ravel(), 0.05 * rows.ravel(), np.zeros(cols.size)])
@@ -234,7 +234,7 @@ def profile(s: Steps) -> tuple[Array, Array]:
 
 
 @pytest.mark.parametrize("name", ["steps_up", "steps_down"])
-def test_distance_to_steps_is_that_to_their_profile(name: str) -> None:
+def test_distance_to_stairs_is_exact(name: str) -> None:
     up, random = TERRAINS["steps_up"], np.random.default_rng(1)
     assert isinstance(up, Steps)
     drawn, normals = profile(up)
@@ -333,7 +333,7 @@ def test_a_foot_dragged_over_many_cells_never_leaves_the_ground_nor_sticks(
     assert np.abs(gap[late]).max() < (2e-3 if isinstance(law, Compliant) else 5e-4)
 
 
-def test_a_field_shaped_like_a_slope_is_a_slope() -> None:
+def test_a_sloped_height_field_equals_a_slope() -> None:
     """A ball rolls down it: the borders of the cells are not felt."""
     angle, radius = 0.2, 0.1
     x = np.linspace(-4, 4, 81)
@@ -351,7 +351,7 @@ def test_a_field_shaped_like_a_slope_is_a_slope() -> None:
 
 
 @pytest.mark.slow
-def test_a_flat_field_is_a_plane_for_a_robot_that_drops() -> None:
+def test_a_flat_height_field_equals_a_plane() -> None:
     """Its feet stand on it and beyond its border."""
     logs = []
     for terrain in (HeightField(np.zeros((3, 4)), 0.1), Plane()):
@@ -382,7 +382,7 @@ def test_compiled_code_equals_the_reference_and_itself_in_any_batch(name: str) -
         assert np.array_equal(alone, log["q"][:, world])
 
 
-def test_worlds_have_grounds_of_their_own() -> None:
+def test_ground_can_differ_by_world() -> None:
     point = np.array([[0.1, 0.2, 0.0]])
     seeds = look(Rough(seed=np.arange(3)), np.tile(point, (3, 1)))[0]
     assert np.array_equal(seeds, [look(Rough(seed=k), point)[0][0] for k in range(3)])
@@ -426,7 +426,7 @@ def test_mini_cheetah_trots_over_uneven_ground(terrain: Terrain) -> None:
 
 
 @pytest.mark.slow
-def test_a_robot_is_placed_on_the_ground_it_stands_on() -> None:
+def test_a_robot_is_placed_on_the_ground() -> None:
     for terrain in (
         Sine(0.03, 0.3),
         Steps(rise=0.06, start=0.1),
@@ -486,7 +486,7 @@ def test_bad_ground_is_refused(bad: Any, kind: type[TarsusError], subject: str) 
 
 
 @pytest.mark.parametrize("dtype, white", [(np.uint8, 255), (np.uint16, 65535)])
-def test_a_field_from_a_picture(tmp_path: Path, dtype: Any, white: int) -> None:
+def test_a_height_field_is_read_from_an_image(tmp_path: Path, dtype: Any, white: int) -> None:
     shade = np.zeros((3, 4), dtype)
     shade[0, 3] = white  # top right: greatest x and y
     Image.fromarray(shade).save(tmp_path / "ground.png")

@@ -124,7 +124,7 @@ def test_level_heights_are_a_plane_at_a_height() -> None:
     np.testing.assert_array_equal(found["frame"], np.tile(LEVEL.T.ravel(), (50, 1)))
 
 
-def test_other_shapes_are_seen_from_above(tmp_path: Path) -> None:
+def test_other_ground_shapes_become_heights(tmp_path: Path) -> None:
     """At the grid's nodes; a capsule's side is found to some 1e-7 m."""
     path = file(tmp_path, FLOOR + HILLS)
     world = World(path, cell=0.047)
@@ -142,7 +142,7 @@ def test_other_shapes_are_seen_from_above(tmp_path: Path) -> None:
     np.testing.assert_allclose(heights(world, np.array([[9.0, 9.0], [-9.0, 0.0]])), 0.0)
 
 
-def test_a_height_field_keeps_its_own_heights(tmp_path: Path) -> None:
+def test_height_fields_of_files_keep_their_heights(tmp_path: Path) -> None:
     path = file(tmp_path, FLOOR + '<geom type="hfield" hfield="dune" pos=".1 .2 .03"/>', DUNE)
     field = World(path).ground
     assert isinstance(field, HeightField)
@@ -154,7 +154,7 @@ def test_a_height_field_keeps_its_own_heights(tmp_path: Path) -> None:
     np.testing.assert_allclose(found.ravel(), rays(path, inside), atol=1e-6)
 
 
-def test_a_ball_comes_to_rest_on_a_box_of_its_file(tmp_path: Path) -> None:
+def test_a_ball_comes_to_rest_on_a_ground_box_of_its_file(tmp_path: Path) -> None:
     sim = tarsus.Simulation(str(YARD), terrain=str(YARD), controller=None, dt=0.001)
     start = sim.q.copy()
     start[:3] = 1.0, 0.1, 0.251
@@ -166,7 +166,7 @@ def test_a_ball_comes_to_rest_on_a_box_of_its_file(tmp_path: Path) -> None:
     assert main(["rerun", str(tmp_path / "ball.nc")]) == 0
 
 
-def test_a_file_that_changed_is_noticed(tmp_path: Path) -> None:
+def test_changed_ground_files_are_detected(tmp_path: Path) -> None:
     path = tmp_path / "yard.xml"
     shutil.copy(YARD, path)
     before = World(str(path)).sha256
@@ -189,7 +189,7 @@ def test_a_file_that_changed_is_noticed(tmp_path: Path) -> None:
         (FLOOR + HILLS, 1e-4, InvalidValue, "cell"),
     ],
 )
-def test_what_makes_no_ground_is_refused(
+def test_files_without_ground_are_rejected(
     tmp_path: Path, fixed: str, cell: float, kind: type[TarsusError], subject: str
 ) -> None:
     path = file(tmp_path, fixed)
@@ -197,7 +197,7 @@ def test_what_makes_no_ground_is_refused(
         _ = World(path, cell=cell).ground
 
 
-def test_a_cell_that_is_named_does(tmp_path: Path) -> None:
+def test_cell_size_can_be_set(tmp_path: Path) -> None:
     path = file(tmp_path, FLOOR + HILLS)
     with refused(InvalidValue, "cell") as caught:
         _ = World(path, cell=1e-4).ground
@@ -205,7 +205,7 @@ def test_a_cell_that_is_named_does(tmp_path: Path) -> None:
     assert np.size(World(path, cell=enough).ground.heights) <= 1_000_000  # type: ignore[attr-defined]
 
 
-def test_without_a_floor_it_says_how_high_the_ground_is(
+def test_without_a_floor_the_ground_height_is_reported(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     world = World(file(tmp_path, '<geom type="box" size=".1 .1 .1"/>'))
@@ -213,7 +213,9 @@ def test_without_a_floor_it_says_how_high_the_ground_is(
     assert "no level floor" in caplog.text
 
 
-def test_the_command_takes_a_path(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_the_command_accepts_a_ground_file(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     missing = tmp_path / "nowhere.xml"
     assert main(["run", "mini_cheetah", "--terrain", str(missing), "--duration", "0.1"]) == 2
     assert str(missing) in capsys.readouterr().err
@@ -224,7 +226,7 @@ STAIR = """<geom type="plane" size="0 0 1"/>
 <body pos="0 0 .1"><freejoint/><geom type="box" size=".1 .1 .1"/></body>"""
 
 
-def test_a_robot_that_stands_on_its_own_file_s_ground_is_told_of_none(
+def test_no_warning_for_a_robot_on_the_ground_of_its_file(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Its ground is the terrain, so that nothing is left out; elsewhere it is, and told."""

@@ -66,7 +66,7 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-def test_it_stands_by_its_own_servos(file: Path) -> None:
+def test_file_servos_make_the_robot_stand(file: Path) -> None:
     """And sinks as in MuJoCo, by 20 mm to a millimeter and a half, with the softness of the file;
     the law's regularizer is not quite MuJoCo's.
     """
@@ -91,7 +91,7 @@ def test_it_stands_by_its_own_servos(file: Path) -> None:
     assert simulation.q[7:] == pytest.approx(data.qpos[7:], abs=0.01)
 
 
-def test_a_mesh_that_collides_must_be_there(file: Path) -> None:
+def test_collision_meshes_are_required(file: Path) -> None:
     text = QUADRUPED.replace(
         'class="visual" mesh="trunk"', 'class="collision" type="mesh" mesh="trunk"'
     )

@@ -55,7 +55,7 @@ def test_moreau_passes_the_heavy_scenes(scene: str) -> None:
     assert rows and all(row.status == "pass" for row in rows), rows
 
 
-def test_what_a_law_does_not_model_is_said_with_its_reason(moreau: list[ValidationRow]) -> None:
+def test_effects_that_a_law_does_not_model_have_a_reason(moreau: list[ValidationRow]) -> None:
     lacking = [row for row in moreau if row.status == "not modeled"]
     assert {row.scene for row in lacking} == SOFT | OWN
     assert all(row.got is None for row in lacking)
@@ -108,7 +108,7 @@ def test_mujoco_is_measured_on_the_same_scenes_at_each_of_its_settings() -> None
     assert (pyramid.status, cone.status) == ("fail", "pass")
 
 
-def test_mujoco_and_soft_convex_are_held_to_one_standard() -> None:
+def test_mujoco_and_soft_convex_share_tolerances() -> None:
     """What is exempt for one is exempt for the other, but for joints, which only MuJoCo softens."""
     assert dict(NOT_MODELED) | dict(SoftConvex.not_modeled) == dict(NOT_MODELED)
     assert set(NOT_MODELED) - set(SoftConvex.not_modeled) == {"hard joints"}
@@ -118,7 +118,7 @@ def test_mujoco_and_soft_convex_are_held_to_one_standard() -> None:
         assert [r.status for r in theirs] == [r.status for r in ours] == ["not modeled"], scene
 
 
-def test_what_no_setting_of_mujoco_mends() -> None:
+def test_scenes_that_mujoco_fails_at_any_setting() -> None:
     """A sliding cube that is lifted, a ball that is thrown back: their true value is zero."""
     for scene, least in (("launched_cube", 0.01), ("dead_ball", 0.1)):
         rows = validate("mujoco", scene, unclaimed=True)
@@ -126,7 +126,7 @@ def test_what_no_setting_of_mujoco_mends() -> None:
         assert all(row.got is not None and row.got > least for row in rows), rows
 
 
-def test_joints_of_another_engine_creep_under_a_load_that_ours_hold() -> None:
+def test_mujoco_joint_friction_creeps_under_load() -> None:
     """MuJoCo's dry friction is soft; its joint limits have no restitution."""
     found = validate("mujoco", "joint_stiction", unclaimed=True, settings=["default"])
     rows = {row.case: row for row in found}
@@ -138,7 +138,7 @@ def test_joints_of_another_engine_creep_under_a_load_that_ours_hold() -> None:
     assert refused.status == "not modeled" and "springs" in refused.reason
 
 
-def test_laws_and_scenes_speak_of_the_same_effects() -> None:
+def test_laws_and_scenes_use_the_same_effects() -> None:
     for name in registry.names(LAWS):
         law = registry.member_class(LAWS, "law", name, Law)
         assert set(law.not_modeled) <= set(EFFECTS), name  # type: ignore[attr-defined]
@@ -163,7 +163,7 @@ def test_json_is_a_list_of_rows(capsys: pytest.CaptureFixture) -> None:
 
 
 @pytest.mark.slow
-def test_a_table_for_people(capsys: pytest.CaptureFixture) -> None:
+def test_results_print_as_a_table(capsys: pytest.CaptureFixture) -> None:
     assert cli.main(["validate", "--law", "moreau", "--scene", "sliding_cube"]) == 0
     out = capsys.readouterr().out
     assert "1.223" in out and "3.67" in out and " 0 fail" in out
@@ -194,7 +194,7 @@ def test_a_failure_is_exit_code_1(capsys: pytest.CaptureFixture) -> None:
         (["--out", "nowhere"], "--out"),
     ],
 )
-def test_unknown_names_are_one_sentence(
+def test_unknown_names_are_rejected_in_one_sentence(
     arguments: list[str], message: str, capsys: pytest.CaptureFixture
 ) -> None:
     assert cli.main(["validate", *arguments]) == 2
@@ -205,7 +205,7 @@ def test_unknown_names_are_one_sentence(
 # ---------------------------------------------------------------- the judge
 
 
-def test_a_number_that_is_none_fails() -> None:
+def test_nan_results_fail() -> None:
     case = worst(("speed", "m/s"), 0.0, [0.5, np.nan, 0.0], 1.0, ["a", "b", "c"])
     assert case.name == "speed, b" and not case.passed
     assert (
@@ -214,7 +214,7 @@ def test_a_number_that_is_none_fails() -> None:
     )
 
 
-def test_more_than_an_order_asked_for_is_no_error() -> None:
+def test_higher_than_required_order_passes() -> None:
     assert Case("order", "1", 2.0, 3.1, 0.2, at_least=True).passed
     assert not Case("order", "1", 2.0, 1.7, 0.2, at_least=True).passed
     assert not Case("order", "1", 2.0, np.inf, 0.2, at_least=True).passed
@@ -277,7 +277,7 @@ def test_a_parameter_that_a_law_does_not_have_is_not_modeled() -> None:
 @pytest.mark.parametrize(
     "engine", [TarsusEngine("moreau", "midpoint"), MujocoEngine()], ids=["ours", "mujoco"]
 )
-def test_a_push_that_grows_does_the_work_of_its_integral(engine: Engine) -> None:
+def test_a_growing_push_does_the_work_of_its_integral(engine: Engine) -> None:
     """In free fall m x' = p t + r t^2 / 2, in every world its own, whatever is logged."""
     rates = np.array([[1.0, 0.0, 0.0], [0.0, -2.0, 0.0]])
     start = Start(cube(), pose([0, 0, 10.0]), push=[0.5, 0.5, 0.0], push_rate=rates)
@@ -287,7 +287,7 @@ def test_a_push_that_grows_does_the_work_of_its_integral(engine: Engine) -> None
         np.testing.assert_allclose(motion.u[-1, :, :2], expected, rtol=1e-9, atol=1e-12)
 
 
-def test_a_body_that_touches_nothing_flies_under_sub_steps() -> None:
+def test_a_body_without_contacts_is_integrated_with_substeps() -> None:
     """The stepper asked what a step held under a law of impulses, where there is no contact."""
     rows = validate("lcp_impulse", "free_flight", "dormand_prince")
     assert rows

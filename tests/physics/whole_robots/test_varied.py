@@ -89,7 +89,7 @@ ROUND = np.diag([0.05, 0.12, 0.13])
     ],
     ids=["mass", "com", "inertia", "all"],
 )
-def test_other_matter_is_another_robot(values: Any, other: Callable[[Body], Body]) -> None:
+def test_varied_masses_match_an_edited_robot(values: Any, other: Callable[[Body], Body]) -> None:
     q, u = varied(**values)
     for found, expected in zip((q, u), moved(rebuilt(TRUNK, other)), strict=True):
         assert np.abs(found[1] - expected).max() < 1e-11
@@ -98,7 +98,7 @@ def test_other_matter_is_another_robot(values: Any, other: Callable[[Body], Body
     assert np.abs(q[1] - q[0]).max() > 1e-5, "it makes a difference"
 
 
-def test_a_rotor_and_gains_give_the_same_bits_as_numbers_that_were_compiled_in() -> None:
+def test_varied_rotors_and_gains_match_compiled_constants() -> None:
     turning = rebuilt(KNEE, lambda body: replace(body, joint=replace(body.joint, armature=0.02)))
     stiff = np.array([20.0, 60.0])
     for values, other in (
@@ -114,7 +114,7 @@ def test_a_rotor_and_gains_give_the_same_bits_as_numbers_that_were_compiled_in()
         assert np.array_equal(q[0], moved(ROBOT)[0])
 
 
-def test_what_resists_a_joint_makes_another_robot() -> None:
+def test_varied_joint_resistance_matches_an_edited_robot() -> None:
     def robot(damping: float, friction: float) -> tarsus.Robot:
         own: Any = {"damping": damping, "dry_friction": friction}
         return rebuilt(KNEE, lambda body: replace(body, joint=replace(body.joint, **own)))
@@ -133,7 +133,7 @@ def test_what_resists_a_joint_makes_another_robot() -> None:
         tarsus.Simulation(ROBOT, controller=SOFT, varied="dry_friction")
 
 
-def test_torques_come_late_by_whole_steps() -> None:
+def test_torque_delays_are_whole_steps() -> None:
     """Of a function of time that is 1, 2, 3, ... N m: what acts in each step of each world."""
     delays = np.array([0, 1, 3])
     simulation = tarsus.Simulation(
@@ -151,7 +151,7 @@ def test_torques_come_late_by_whole_steps() -> None:
         simulation.set(delay=4)
 
 
-def test_the_ground_of_a_world_may_be_another_one_of_its_kind() -> None:
+def test_terrain_parameters_can_be_varied_by_world() -> None:
     slopes = np.array([0.0, 0.1, 0.2])
     changed = tarsus.Simulation(ROBOT, terrain=tarsus.Slope(angle=0.0), controller=SOFT, worlds=3)
     made = tarsus.Simulation(ROBOT, terrain=tarsus.Slope(angle=slopes), controller=SOFT, worlds=3)
@@ -163,7 +163,7 @@ def test_the_ground_of_a_world_may_be_another_one_of_its_kind() -> None:
         changed.set(terrain="plane")
 
 
-def test_the_log_of_another_world_balances() -> None:
+def test_the_log_of_a_varied_world_balances() -> None:
     """Momentum and energy of a run by the Newton-Euler recursion, with the numbers of its world."""
     simulation = tarsus.Simulation(
         ROBOT, controller=SOFT, worlds=2, varied={"mass": TRUNK, "com": TRUNK, "armature": KNEE}
@@ -173,14 +173,14 @@ def test_the_log_of_another_world_balances() -> None:
     assert log["equation_residual"].max() < 1e-6
 
 
-def test_what_is_not_varied_is_compiled_as_before() -> None:
+def test_unvaried_values_stay_compiled_constants() -> None:
     plain = tarsus.Simulation(ROBOT, controller=SOFT)
     named = tarsus.Simulation(ROBOT, controller=SOFT, varied={"armature": KNEE})
     assert not any(name.startswith("varied") for name in plain.program.sizes)
     assert named.program.sizes["varied.armature"] == 1
 
 
-def test_a_rod_has_an_inertia_in_any_direction() -> None:
+def test_rods_get_a_positive_definite_inertia() -> None:
     """About its own axis it is zero, and so to round-off once it is turned."""
     varied = tarsus.Simulation(ROBOT, controller=SOFT, varied={"inertia": TRUNK})
     random = np.random.default_rng(2)
@@ -189,7 +189,7 @@ def test_a_rod_has_an_inertia_in_any_direction() -> None:
         varied.set(inertia={TRUNK: 0.03 * (np.eye(3) - np.outer(along, along))})
 
 
-def test_a_body_without_mass_gets_none() -> None:
+def test_mass_factors_skip_massless_bodies() -> None:
     """NaN in its place would be silent: there is no shape that grows with the mass."""
     light = Inertia(0.0, np.zeros(3), np.zeros((3, 3)))
     axes = [np.array(axis) for axis in ([1.0, 0.0, 0.0], [0.0, 1.0, 0.0])]

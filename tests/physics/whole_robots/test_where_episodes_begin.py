@@ -51,7 +51,7 @@ def least(worlds: Environment, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return found["candidates"].min(1), found["between"].min(1, initial=np.inf)
 
 
-def test_no_shin_begins_in_a_crest() -> None:
+def test_shins_start_above_crests() -> None:
     """Without what is between knee and foot some do; who does not begins as high as ever."""
     robot = on_shins()
     begun = {}
@@ -71,7 +71,7 @@ def test_no_shin_begins_in_a_crest() -> None:
 
 
 @pytest.mark.parametrize("terrain", ["steps", "boxes"])
-def test_no_foot_begins_in_a_step_or_far_above(terrain: str) -> None:
+def test_feet_start_neither_in_a_stair_nor_far_above(terrain: str) -> None:
     """The nearest ground of a foot inside a step is beside it, not above."""
     worlds = Environment(TASK, "mini_cheetah", terrain=terrain, worlds=WORLDS, seed=3)
     candidates, _ = least(worlds, worlds.backend.get("q").astype(float))

@@ -20,7 +20,7 @@ def _file(tmp_path, bodies, more=""):
     return path
 
 
-def test_objects_start_where_the_file_draws_them(tmp_path):
+def test_objects_start_at_their_file_poses(tmp_path):
     stack = _file(
         tmp_path,
         f'<body name="low" pos="1 0 .1">{BOX}</body>'
@@ -62,14 +62,14 @@ LEGGED = """<body name="trunk" pos="2 1 0.7" euler="0 0 90"><freejoint/>
 LOAD = f'<body name="load" pos="2 1 .95">{BOX}</body>'
 
 
-def test_a_robot_keeps_the_place_and_heading_it_is_drawn_with(tmp_path):
+def test_a_robot_keeps_position_and_heading_of_its_file(tmp_path):
     sim = tarsus.Simulation(_file(tmp_path, LEGGED), controller=None)
     assert np.allclose(sim.q[:2], [2, 1])
     assert np.allclose(sim.q[3:7], [np.sqrt(0.5), 0, 0, np.sqrt(0.5)])
     assert sim.q[2] == pytest.approx(0.1 + 0.3 + 0.02, abs=GROUND)  # down from 0.7 m
 
 
-def test_what_is_welded_to_a_robot_is_put_on_the_ground_with_it(tmp_path):
+def test_welded_objects_are_placed_with_the_robot(tmp_path):
     more = '<equality><weld body1="trunk" body2="load"/></equality>'
     file = _file(tmp_path, LEGGED + LOAD, more)
     for terrain in ("plane", Slope(angle=0.2)):
@@ -80,7 +80,7 @@ def test_what_is_welded_to_a_robot_is_put_on_the_ground_with_it(tmp_path):
     assert free.q[-5] == 0.95
 
 
-def test_a_base_on_slides_starts_where_its_file_draws_it(tmp_path):
+def test_a_base_on_slides_starts_at_its_file_pose(tmp_path):
     """A planar robot, as those of learning benchmarks: at zero its foot would be 0.8 m deep."""
     planar = _file(
         tmp_path,
@@ -97,7 +97,7 @@ def test_a_base_on_slides_starts_where_its_file_draws_it(tmp_path):
         assert "starts-in-ground" not in {notice.code for notice in sim.warnings}
 
 
-def test_an_object_that_is_drawn_in_the_ground_is_told(tmp_path):
+def test_objects_drawn_in_the_ground_are_reported(tmp_path):
     """Alone in its file, too: nothing puts it on the ground, which throws it out."""
     ball = '<freejoint/><geom name="ball" type="sphere" size=".1"/>'
     for height, told in ((0.07, "ball (by 30 mm)"), (0.1, "")):
@@ -113,14 +113,14 @@ SERVO = '<actuator><motor joint="s"/></actuator>'
 
 
 @pytest.mark.parametrize("first", [True, False])
-def test_a_ball_beside_an_arm_stays_in_whichever_order_the_file_has_them(tmp_path, first):
+def test_free_objects_start_in_place_in_any_file_order(tmp_path, first):
     ball = '<body name="ball" pos="0 0 .6"><freejoint/><geom size=".05"/></body>'
     file = _file(tmp_path, ball + ARM if first else ARM + ball, SERVO)
     sim = tarsus.Simulation(file, controller=None)
     assert sim.q[2 if first else 3] == 0.6
 
 
-def test_a_keyframe_far_from_the_ground_is_told_as_put_on_it(tmp_path):
+def test_keyframes_far_from_the_ground_are_lowered_with_a_note(tmp_path):
     legs = """<body name="trunk" pos="0 0 .5"><freejoint/><geom size=".1"/><body><joint name="knee"
     axis="0 1 0"/><geom type="capsule" fromto="0 0 0 0 0 -.4" size=".05"/></body></body>"""
     keys = "".join(

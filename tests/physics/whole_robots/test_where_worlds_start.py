@@ -51,7 +51,7 @@ PARALLEL = '<key name="{}" qpos="0 0 .5 1 0 0 0 .6 -.6 .6"/>'
         (FOUR_BAR.replace("<freejoint/>", ""), ""),
     ],
 )
-def test_a_robot_of_a_file_starts_as_it_does_alone(text: str, key: str) -> None:
+def test_a_robot_in_a_world_starts_as_if_alone(text: str, key: str) -> None:
     robots = [Robot.of(read_mjcf(text.format(name, key, ""))) for name in "ab"]
     alone = tarsus.Simulation(robots[0]).q
     both = tarsus.Simulation(tarsus.world(*robots, at=[(2.0, 0.0)]))
@@ -68,7 +68,7 @@ def test_a_robot_of_a_file_starts_as_it_does_alone(text: str, key: str) -> None:
 @pytest.mark.parametrize(
     "tie", ['<connect body1="b" body2="world" anchor="0 0 .2"/>', '<weld body1="b"/>']
 )
-def test_a_robot_tied_to_the_world_is_tied_where_it_is_put(tie: str) -> None:
+def test_a_robot_fixed_to_the_world_is_fixed_at_its_new_position(tie: str) -> None:
     """It was tied to where its file has it, and drawn back there."""
     alone = Robot.of(read_mjcf(FOUR_BAR.format("b", PARALLEL.format("home"), tie)))
     leader = Robot.of(read_mjcf(LEG.format("a", BENT.format("home"))))
@@ -78,7 +78,7 @@ def test_a_robot_tied_to_the_world_is_tied_where_it_is_put(tie: str) -> None:
 
 
 @pytest.mark.parametrize("turned", [False, True])
-def test_a_loop_with_the_world_stays_closed_where_it_is_moved(turned: bool) -> None:
+def test_a_loop_with_the_world_stays_closed_when_moved(turned: bool) -> None:
     """A hinge between the base and the world, whichever of the two is its parent."""
     robot = Robot.of(read_mjcf(LEG.format("a", BENT.format("stand"))))
     q = robot.keyframes["stand"]

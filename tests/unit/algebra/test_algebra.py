@@ -54,7 +54,7 @@ def test_every_order_of_elimination_solves_the_system(seed: int) -> None:
     np.testing.assert_allclose(found, np.linalg.solve(M, b), rtol=1e-10)
 
 
-def test_a_dense_factor_is_that_of_the_textbook() -> None:
+def test_a_dense_factor_matches_the_textbook_form() -> None:
     M = definite(5, 0)
     factor = factorize_dense([[SX(value) for value in row] for row in M])
     L, D = np.eye(5), np.diag([1 / float(p) for p in factor.inverse_pivots])
@@ -83,7 +83,7 @@ def test_the_halves_of_a_solution_keep_zeros_structural() -> None:
 # ---------------------------------------------------------------- products and blocks
 
 
-def test_products_with_zeros_left_out() -> None:
+def test_products_skip_structural_zeros() -> None:
     x = SX.sym("x", 3)
     a, b = [x[0], SX(0), x[1]], [SX(0), x[2], x[2]]
     assert ca.is_equal(dot(a, b), x[1] * x[2], 1)
@@ -93,7 +93,7 @@ def test_products_with_zeros_left_out() -> None:
     np.testing.assert_allclose(number(ca.vertcat(*found)), K @ [1, 2, 3], rtol=1e-14)
 
 
-def test_blocks_of_three_there_and_back() -> None:
+def test_blocks_of_three_round_trip() -> None:
     n = 3
     G = np.random.default_rng(0).normal(size=(3 * n, 3 * n))
     made = {(i, j): SX(G[3 * i : 3 * i + 3, 3 * j : 3 * j + 3]) for i in range(n) for j in range(n)}
@@ -121,7 +121,7 @@ def points() -> Array:
 
 
 @pytest.mark.parametrize("mu", [0.1, 0.8])
-def test_the_projection_is_the_nearest_point_of_the_cone(mu: float) -> None:
+def test_the_projection_is_the_closest_point_of_the_cone(mu: float) -> None:
     """Moreau's decomposition: p in the cone, x - p in its polar cone, both orthogonal."""
     kinds = set()
     for x in points():
@@ -153,7 +153,7 @@ def test_the_projection_s_derivative_and_its_factor(mu: float) -> None:
             np.testing.assert_allclose(np.array(found), np.transpose(slope), atol=1e-6)
 
 
-def test_at_the_apex_nothing_is_divided_by_zero() -> None:
+def test_projections_at_the_apex_are_finite() -> None:
     """Without friction (mu = 0) a pull straight away from the ground lay in the cone."""
     for mu in (0.0, 0.1, 0.5):
         for x in (np.zeros(3), np.array([-1.0, 0, 0]), np.array([1.0, 0, 0])):
@@ -178,7 +178,7 @@ def test_radial_return_keeps_the_normal_and_the_direction() -> None:
 # ---------------------------------------------------------------- quaternions
 
 
-def test_quaternion_products_are_rotations_one_after_the_other() -> None:
+def test_quaternion_products_compose_rotations() -> None:
     rng = np.random.default_rng(3)
     a, b = (Rotation.random(8, rng=rng) for _ in range(2))
     first, second = (r.as_quat(scalar_first=True) for r in (a, b))
@@ -194,7 +194,7 @@ def test_quaternion_products_are_rotations_one_after_the_other() -> None:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_constraints_that_are_redundant_but_for_round_off_move_nothing(seed: int) -> None:
+def test_nearly_redundant_constraints_cause_no_motion(seed: int) -> None:
     """Hinges of a planar loop are parallel to the digits of a file, and its closing asks for what
     they cannot do: a hip's yaw of Cassie went astray by 0.0016 rad in 0.2 s, by more with a smaller
     step.

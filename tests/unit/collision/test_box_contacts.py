@@ -38,7 +38,7 @@ def boxes_at() -> ca.Function:
     return ca.Function("all", [*PLACE, *OTHER], [found, found - ca.horzcat(*rows)])
 
 
-def test_a_segment_is_nearest_to_a_box_where_it_is() -> None:
+def test_closest_points_of_segment_and_box() -> None:
     at, random = capsule_at(), np.random.default_rng(3)
     box = Cuboid("box", 0, np.zeros(3), np.array([0.3, 0.2, 0.1]))
     for _ in range(200):
@@ -53,7 +53,7 @@ def test_a_segment_is_nearest_to_a_box_where_it_is() -> None:
             assert np.linalg.norm(nearest[1:4]) == pytest.approx(1)
 
 
-def test_what_is_parted_does_not_touch() -> None:
+def test_separated_boxes_do_not_touch() -> None:
     """A step sees by it who is far away."""
     at, boxes, random = capsule_at(), boxes_at(), np.random.default_rng(5)
     far = 0
@@ -91,7 +91,7 @@ def test_a_capsule_lies_on_a_face_with_both_ends() -> None:
     assert upright[0].min() == pytest.approx(0.05) and upright[4, np.argmin(upright[0])] == -1
 
 
-def test_faces_share_the_corners_of_what_they_share() -> None:
+def test_face_contacts_are_corners_of_the_shared_area() -> None:
     at = boxes_at()
     half, R = np.array([0.1, 0.1, 0.05]), np.eye(3)
 
@@ -130,7 +130,7 @@ def shares_at() -> ca.Function:
 
 
 @pytest.mark.parametrize("off", [0.0, 1e-16, 1e-12, 1e-9, 1e-6, 3e-5])
-def test_a_box_on_one_of_its_size_has_four_contacts_but_for_much(off: float) -> None:
+def test_a_box_on_an_equal_box_has_four_contacts(off: float) -> None:
     """Round-off and micrometers make no eight of them: its edges lie side by side."""
     at, random = boxes_at(), np.random.default_rng(7)
     half = np.array([0.1, 0.08, 0.05])
@@ -144,7 +144,7 @@ def test_a_box_on_one_of_its_size_has_four_contacts_but_for_much(off: float) -> 
 
 
 @pytest.mark.parametrize("aside", [0.0, 3e-5])
-def test_a_box_turned_on_one_of_its_size_stiffens_without_a_jump(aside: float) -> None:
+def test_contact_stiffness_of_a_turned_box_is_continuous(aside: float) -> None:
     """From four contacts to eight within milliradians: one that comes shares with its neighbor."""
     at, half, before = shares_at(), np.array([0.1, 0.08, 0.05]), 4.0
     for turn in np.linspace(0, 2e-3, 4001):
@@ -169,7 +169,7 @@ def test_edges_cross() -> None:
     np.testing.assert_allclose(found[:, 0], [-1e-4, 0.02, 0, height / 2, 0, 0, -1], atol=1e-6)
 
 
-def test_overlap_is_that_of_the_separating_axes() -> None:
+def test_overlap_matches_separating_axes() -> None:
     at, random = boxes_at(), np.random.default_rng(4)
     for _ in range(100):
         half, other = random.uniform(0.05, 0.3, (2, 3))

@@ -48,7 +48,7 @@ def lowest(scene: Scene, q: np.ndarray) -> dict[str, np.ndarray]:
 
 @pytest.mark.parametrize("terrain", ["rough", "steps", "sine"])
 @pytest.mark.parametrize("which", ["starleth", "limbs"])
-def test_what_is_near_is_found_as_without(
+def test_the_broad_phase_finds_all_near_candidates(
     which: str, terrain: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     robot = load(which) if which == "starleth" else Robot.of(read_mjcf(LIMBS))
@@ -77,7 +77,7 @@ def test_what_is_near_is_found_as_without(
         np.testing.assert_allclose(found["spans"][closed], exact["spans"][closed], atol=1e-9)
 
 
-def test_what_is_joined_to_a_foot_is_looked_at_alone() -> None:
+def test_bodies_attached_to_a_foot_are_tested_separately() -> None:
     """Its edges may touch where the ball around it does not."""
     robot = Robot.of(read_mjcf(LIMBS))
     scene: Any = Simulation(robot, terrain="sine", contacts="all").plan.scene

@@ -17,7 +17,7 @@ from tarsus.program.run.worlds import Worlds
 
 @pytest.mark.parametrize("precision", [32, 64])
 @pytest.mark.parametrize("count", [1, BITS, BITS + 1, 3 * BITS + 5])
-def test_flags_are_found_one_after_the_other(count, precision):
+def test_flags_are_iterated_in_order(count, precision):
     """Each once, the first first; as floats of either precision hold their words."""
     b = Builder("flags")
     flags = Flags.of(entries(b.parameter("flags", count)))
@@ -46,7 +46,7 @@ def test_flags_are_found_one_after_the_other(count, precision):
 
 
 @pytest.mark.parametrize("count", [3, 40])
-def test_the_lowest_that_touch_come_first_and_all_are_counted(count):
+def test_the_deepest_touching_contacts_are_selected_and_all_are_counted(count):
     places, b = 5, Builder("lowest")
     gaps = entries(b.parameter("gaps", count))
     found = deepest_touching(gaps, [gap <= 0 for gap in gaps], 100, places, b)
@@ -65,7 +65,7 @@ def test_the_lowest_that_touch_come_first_and_all_are_counted(count):
         assert np.isinf(low[len(order) :]).all() and every == (own <= 0).sum()
 
 
-def test_one_span_after_the_other_takes_the_place_of_the_highest():
+def test_spans_replace_the_largest_gap_one_by_one():
     places, rng = 4, np.random.default_rng(1)
     gaps, where = rng.normal(size=(9, 12)), rng.uniform(-1, 1, size=(9, 12))
     b = Builder("spans")

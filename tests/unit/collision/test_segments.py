@@ -21,7 +21,7 @@ def apart(m1: np.ndarray, d1: np.ndarray, m2: np.ndarray, d2: np.ndarray) -> flo
 
 
 @pytest.mark.parametrize("balls", KINDS)
-def test_nearest_points_are_the_nearest(balls: tuple[bool, bool]) -> None:
+def test_closest_points_minimize_the_distance(balls: tuple[bool, bool]) -> None:
     random = np.random.default_rng(2)
     ends = [SX.sym(name, 3) for name in ("m1", "d1", "m2", "d2")]
     segments = [
@@ -40,7 +40,7 @@ def test_nearest_points_are_the_nearest(balls: tuple[bool, bool]) -> None:
         assert abs(along[0]) <= 1
 
 
-def test_parallel_segments_touch_in_the_middle_of_what_they_share() -> None:
+def test_parallel_segments_touch_in_the_middle_of_their_overlap() -> None:
     d = SX([0.0, 0.0, 1.0])
     one, other = Segment(SX([0.0, 0.0, 0.0]), d, 1.0), Segment(SX([1.0, 0.0, 1.0]), d, 1.0)
     vector, along = between(one, other)

@@ -50,7 +50,7 @@ def test_run_writes_a_log_and_a_picture_and_one_json_object(
     assert (tmp_path / "mini_cheetah.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_run_tells_a_person(capsys: pytest.CaptureFixture) -> None:
+def test_run_prints_a_readable_summary(capsys: pytest.CaptureFixture) -> None:
     arguments = (
         "run mini_cheetah --law compliant --gait stand --slope 5 --friction 0.9 --duration 0.5"
     )
@@ -60,7 +60,7 @@ def test_run_tells_a_person(capsys: pytest.CaptureFixture) -> None:
 
 
 @pytest.mark.parametrize("contacts", ["foot", "all"])
-def test_a_robot_that_falls_on_its_feet_alone_hangs(
+def test_a_robot_with_only_foot_contacts_sinks_and_is_reported(
     contacts: str, tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
     """A pole on a ball: without its head it swings below the ground, and the run says so."""
@@ -77,7 +77,7 @@ def test_a_robot_that_falls_on_its_feet_alone_hangs(
     assert ("through the ground" in out) == (contacts == "foot")
 
 
-def test_a_quiet_run_tells_no_warnings(
+def test_quiet_runs_print_no_warnings(
     tmp_path: Path, capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -90,7 +90,7 @@ def test_a_quiet_run_tells_no_warnings(
     assert "warning" not in told[1].out and told[1].err == ""
 
 
-def test_few_times_real_time_are_told_with_two_digits() -> None:
+def test_speed_is_printed_with_two_digits() -> None:
     assert [_factor(factor) for factor in (0.2345, 3.21, 12.3, 12345.6)] == [
         "0.23",
         "3.2",
@@ -99,7 +99,7 @@ def test_few_times_real_time_are_told_with_two_digits() -> None:
     ]
 
 
-def test_list_alone_lists_every_kind(capsys: pytest.CaptureFixture) -> None:
+def test_list_without_arguments_lists_every_kind(capsys: pytest.CaptureFixture) -> None:
     assert cli.main(["list"]) == 0
     out = capsys.readouterr().out
     assert "laws:" in out and "  moreau" in out and "experiments:" in out
@@ -143,7 +143,7 @@ def test_run_takes_limits_and_friction_of_joints_and_sensors(
     assert turned[0] < log["q"].values.max() < turned[1]
 
 
-def test_compare_gives_its_options_to_every_simulation_and_names_what_mujoco_ignores() -> None:
+def test_compare_passes_options_to_all_simulations_and_lists_what_mujoco_ignores() -> None:
     robot, options = tarsus.load("mini_cheetah"), JointFlags(no_limits=True, bounce=0.5).options
     for law, ignored in ((compliant.Compliant(), []), (MujocoSettings(), ["limits", "bounce"])):
         make, told = simulation_factory(robot, None, law, {}, options)
@@ -154,7 +154,7 @@ def test_compare_gives_its_options_to_every_simulation_and_names_what_mujoco_ign
 
 
 @pytest.mark.parametrize("what", ["robots", "laws", "steppers", "terrains", "gaits"])
-def test_list_finds_what_lies_in_the_folders(what: str, capsys: pytest.CaptureFixture) -> None:
+def test_list_shows_all_members(what: str, capsys: pytest.CaptureFixture) -> None:
     assert cli.main(["list", what]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines and all(len(line.split(None, 1)) == 2 for line in lines)
@@ -223,7 +223,7 @@ def test_a_diverged_run_fails_and_keeps_its_log(
     assert (tmp_path / "mini_cheetah.nc").exists()
 
 
-def test_import_is_light() -> None:
+def test_importing_is_fast() -> None:
     code = (
         "import sys, tarsus; print([m for m in ('casadi', 'llvmlite', 'mujoco', 'xarray') if m in"
         " sys.modules])"
@@ -232,7 +232,7 @@ def test_import_is_light() -> None:
     assert done.stdout.strip() == "[]"
 
 
-def test_what_overflowed_is_null_in_json(capsys: pytest.CaptureFixture) -> None:
+def test_overflowed_values_are_null_in_json(capsys: pytest.CaptureFixture) -> None:
     arguments = "compare mini_cheetah --laws moreau --dts 0.05,0.0025 --duration 1 --json"
     assert cli.main(arguments.split()) == 0
     rows = json.loads(capsys.readouterr().out, parse_constant=lambda word: pytest.fail(word))
@@ -240,7 +240,7 @@ def test_what_overflowed_is_null_in_json(capsys: pytest.CaptureFixture) -> None:
     assert "diverged" in failures[0.05] and failures[0.0025] is None
 
 
-def test_compare_takes_laws_and_steps_each_once(capsys: pytest.CaptureFixture) -> None:
+def test_compare_rejects_duplicate_laws_and_steps(capsys: pytest.CaptureFixture) -> None:
     given = "--laws moreau,moreau --dts 0.002,0.0020,0.001 --duration 0.01 --no-bars --no-search"
     assert cli.main(["compare", "mini_cheetah", *given.split(), "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)
@@ -263,12 +263,12 @@ def test_compare_shows_mujoco_at_each_setting_and_states_it(capsys: pytest.Captu
     assert all(settings.description() in out for settings in NAMED.values())
 
 
-def test_compare_wants_numbers(capsys: pytest.CaptureFixture) -> None:
+def test_compare_rejects_invalid_steps(capsys: pytest.CaptureFixture) -> None:
     assert cli.main(["compare", "mini_cheetah", "--dts", "fast"]) == 2
     assert "--dts" in capsys.readouterr().err
 
 
-def test_tarsus_alone_prints_the_help(capsys: pytest.CaptureFixture) -> None:
+def test_tarsus_without_arguments_prints_the_help(capsys: pytest.CaptureFixture) -> None:
     """Every command in one line of a terminal, the first that a newcomer needs at the top."""
     with pytest.raises(SystemExit) as done:
         cli.main([])
@@ -284,7 +284,7 @@ def test_version(capsys: pytest.CaptureFixture) -> None:
 
 
 @pytest.mark.parametrize("name", registry.names("tarsus.commands"))
-def test_help_names_values_as_people_do(name: str, capsys: pytest.CaptureFixture) -> None:
+def test_help_uses_readable_value_names(name: str, capsys: pytest.CaptureFixture) -> None:
     with pytest.raises(SystemExit):
         cli.main([name, "--help"])
     out = capsys.readouterr().out
@@ -303,7 +303,7 @@ def test_summaries_of_commands_fit_a_line() -> None:
         assert "\n" not in summary and len(summary) <= 76 and summary.endswith("."), name
 
 
-def test_list_tells_the_parameters_in_a_line_each(capsys: pytest.CaptureFixture) -> None:
+def test_list_prints_one_line_per_parameter(capsys: pytest.CaptureFixture) -> None:
     assert cli.main(["list", "gaits", "--parameters"]) == 0
     printed = capsys.readouterr().out
     assert "    Name  Default  Unit       Range     Meaning\n" in printed
@@ -328,14 +328,14 @@ def test_list_tells_the_parameters_in_a_line_each(capsys: pytest.CaptureFixture)
         ("kp", "NAME=VALUE"),
     ],
 )
-def test_a_parameter_is_checked_where_it_is_declared(
+def test_parameters_are_checked_by_their_declaration(
     setting: str, message: str, capsys: pytest.CaptureFixture
 ) -> None:
     assert cli.main(["run", "mini_cheetah", "--set", setting]) == 2
     assert message in capsys.readouterr().err
 
 
-def test_set_given_again_adds_to_what_was_set(capsys: pytest.CaptureFixture) -> None:
+def test_repeated_set_options_accumulate(capsys: pytest.CaptureFixture) -> None:
     """The same parameter twice is a mistake, however it is spelled."""
     start = ["run", "mini_cheetah", "--gait", "stand", "--duration", "0.01", "--json"]
     assert cli.main([*start, "--set", "mu=0.7", "kd=2", "--set", "kp=50"]) == 0
@@ -347,7 +347,7 @@ def test_set_given_again_adds_to_what_was_set(capsys: pytest.CaptureFixture) -> 
         assert "kp of the gait" in capsys.readouterr().err
 
 
-def test_a_parameter_of_a_slope_s_ground_is_known(capsys: pytest.CaptureFixture) -> None:
+def test_parameters_of_nested_terrains_can_be_set(capsys: pytest.CaptureFixture) -> None:
     arguments = ["run", "mini_cheetah", "--slope", "5", "--set", "terrain.angle=x"]
     assert cli.main(arguments) == 2
     assert "slope: angle must be a number" in capsys.readouterr().err
@@ -387,7 +387,7 @@ def test_set_reaches_the_terrain_and_the_stepper() -> None:
         ("inspect mini_cheetah --law hertzz", "did you mean hertz"),
     ],
 )
-def test_a_typo_is_answered_before_anything_heavy_is_imported(arguments: str, message: str) -> None:
+def test_typos_are_reported_before_heavy_imports(arguments: str, message: str) -> None:
     code = (
         "import sys; from tarsus import cli; code = cli.main(sys.argv[1:]); print(code, [m for m in"
         " ('casadi', 'llvmlite', 'mujoco', 'xarray', 'scipy', 'matplotlib') if m in sys.modules])"
@@ -399,7 +399,7 @@ def test_a_typo_is_answered_before_anything_heavy_is_imported(arguments: str, me
 
 
 @pytest.mark.parametrize("option", ["--speed", "--dt", "--friction", "--slope", "--duration"])
-def test_what_is_no_number_is_told_in_plain_words(
+def test_non_numbers_are_rejected_in_plain_words(
     option: str, capsys: pytest.CaptureFixture
 ) -> None:
     assert cli.main(["run", "mini_cheetah", option, "abc"]) == 2
@@ -409,12 +409,12 @@ def test_what_is_no_number_is_told_in_plain_words(
     assert capsys.readouterr().err == f"error: {option}: 'inf' is not a finite number.\n"
 
 
-def test_a_run_without_an_end_is_refused(capsys: pytest.CaptureFixture) -> None:
+def test_endless_runs_are_rejected(capsys: pytest.CaptureFixture) -> None:
     assert cli.main(["run", "mini_cheetah", "--duration", "1e12"]) == 2
     assert "4e+14 steps" in capsys.readouterr().err
 
 
-def test_validate_takes_a_law_s_file(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+def test_validate_accepts_a_law_file(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     law = tmp_path / "my_law.py"
     law.write_text(Path(str(compliant.__file__)).read_text())
     arguments = ["validate", "--law", str(law), "--scene", "landing_impulse"]
@@ -438,12 +438,12 @@ def test_inspect_names_its_rows_in_80_columns(
     assert "…" not in out and "multiply-" in out and max(map(len, out.splitlines())) <= 80
 
 
-def test_a_robot_prints_in_a_line() -> None:
+def test_a_robot_prints_on_one_line() -> None:
     robot = tarsus.load("mini_cheetah")
     assert str(robot) == repr(robot) and "\n" not in repr(robot) and len(repr(robot)) < 120
     assert "mini_cheetah: 13 bodies, 18 degrees of freedom" in repr(robot)
 
 
-def test_cite_names_the_gait_that_run_chooses(capsys: pytest.CaptureFixture) -> None:
+def test_cite_includes_the_default_gait(capsys: pytest.CaptureFixture) -> None:
     assert cli.main(["cite", "mini_cheetah"]) == 0
     assert "% gait trot" in capsys.readouterr().out

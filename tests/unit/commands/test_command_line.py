@@ -48,7 +48,7 @@ def test_completion_offers_the_options_of_the_help(
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_help_teaches_by_examples_that_run(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_examples_in_the_help_run(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     kind: Any = COMMANDS[name]
     assert kind.examples and set(kind.groups) & {"Arguments", "Output"} == set()
     for line in kind.examples:
@@ -64,7 +64,7 @@ def test_help_teaches_by_examples_that_run(name: str, capsys: pytest.CaptureFixt
     assert max(map(len, out.splitlines()[1:])) <= 80, "all but the usage"
 
 
-def test_help_has_colors_on_a_terminal_alone(capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_has_colors_only_on_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     for line in ([], ["run", "--help"], ["help", "run"]):
         with pytest.raises(SystemExit):
             cli.main(line)
@@ -157,7 +157,7 @@ def test_a_warning_is_a_line_unless_quiet(
     assert capsys.readouterr().err == ""
 
 
-def test_verbose_tells_what_is_compiled_and_what_was_kept(
+def test_verbose_reports_compiled_and_cached_programs(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TARSUS_CACHE", str(tmp_path))
@@ -179,7 +179,7 @@ def test_verbose_tells_what_is_compiled_and_what_was_kept(
 
 
 @pytest.mark.parametrize("line", ["--help", "list laws"])
-def test_a_pipe_that_knows_ascii_alone_gets_all_lines(line: str) -> None:
+def test_ascii_only_pipes_get_all_lines(line: str) -> None:
     environment = os.environ | {"PYTHONIOENCODING": "ascii"}
     command = [sys.executable, "-m", "tarsus", *line.split()]
     done = subprocess.run(command, capture_output=True, env=environment)
@@ -189,7 +189,7 @@ def test_a_pipe_that_knows_ascii_alone_gets_all_lines(line: str) -> None:
 @pytest.mark.skipif(os.name == "nt", reason="pipes of POSIX")
 @pytest.mark.parametrize("line", ["--version", "--help", "list laws", "list --json", "inspect hyq"])
 @pytest.mark.parametrize("buffered", [True, False])
-def test_a_reader_that_has_seen_enough_is_no_failure(line: str, buffered: bool) -> None:
+def test_closed_output_pipes_are_not_errors(line: str, buffered: bool) -> None:
     """`tarsus ... | head -3`: quiet and 0, whether print, rich or the end of Python meets it."""
     reader, writer = os.pipe()
     os.close(reader)
@@ -233,7 +233,7 @@ def test_bash_completes_commands_options_and_names(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("shell", ["zsh", "fish"])
-def test_scripts_are_read_by_their_shells(shell: str, tmp_path: Path) -> None:
+def test_completion_scripts_load_in_their_shells(shell: str, tmp_path: Path) -> None:
     if shutil.which(shell) is None:
         pytest.skip(f"there is no {shell}")
     (tmp_path / "script").write_text(SCRIPTS[shell](KNOWN))
@@ -249,7 +249,7 @@ def test_scripts_are_read_by_their_shells(shell: str, tmp_path: Path) -> None:
 # ---------------------------------------------------------------- doctor, demo
 
 
-def test_the_doctor_finds_what_works_and_what_is_missing(
+def test_the_doctor_lists_working_and_missing_features(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     needs = ["numpy>=2.0", 'nothing-such>=1; extra == "view"', 'numpy>=99; extra == "peers"']
@@ -266,7 +266,7 @@ def test_the_doctor_finds_what_works_and_what_is_missing(
     assert "!!  packages" in capsys.readouterr().out
 
 
-def test_the_doctor_sees_that_nothing_can_be_kept(
+def test_the_doctor_reports_an_unusable_cache(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     (tmp_path / "file").write_text("")
@@ -279,13 +279,13 @@ def test_the_doctor_sees_that_nothing_can_be_kept(
     assert os.environ["TARSUS_CACHE"] == str(tmp_path / "file")
 
 
-def test_braille_letters_have_their_dots() -> None:
+def test_braille_characters_encode_their_dots() -> None:
     dots = np.zeros((4, 4), bool)
     dots[0, 0] = dots[3, 3] = True
     assert braille(dots) == "\u2801\u2880"
 
 
-def test_the_film_in_a_terminal_shows_the_robot_on_its_ground() -> None:
+def test_the_terminal_animation_shows_robot_and_ground() -> None:
     robot = tarsus.load("mini_cheetah")
     q = np.tile(robot.keyframes["stand"], (3, 1, 1))
     feet = np.zeros((3, 1, 4, 3))
@@ -302,7 +302,7 @@ def test_the_film_in_a_terminal_shows_the_robot_on_its_ground() -> None:
 
 
 @pytest.mark.slow
-def test_the_demo_shows_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_demo_prints_its_results(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["demo", "--no-film", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["trot"]["unconverged_steps"] == 0 and found["trot"]["distance"] > 0.5

@@ -32,7 +32,7 @@ def fuzz() -> ModuleType:
 
 
 @pytest.mark.parametrize("kind", ["law", "stepper", "terrain", "gait"])
-def test_a_hostile_parameter_is_refused_or_sound(kind: str, fuzz: ModuleType) -> None:
+def test_hostile_parameters_are_rejected_or_harmless(kind: str, fuzz: ModuleType) -> None:
     """In one sentence that names it, else it is finite and of the length that was declared."""
     package, family = fuzz.FAMILIES[kind]
     for name in registry.names(package):
@@ -54,7 +54,7 @@ def test_a_hostile_parameter_is_refused_or_sound(kind: str, fuzz: ModuleType) ->
                     assert not p.scalar or found.shape == ()
 
 
-def test_a_hostile_option_is_refused_in_a_sentence(
+def test_hostile_options_are_rejected_in_one_sentence(
     fuzz: ModuleType, capsys: pytest.CaptureFixture[str]
 ) -> None:
     lines = [line for line in fuzz.command_lines() if "--set" not in line]

@@ -37,7 +37,7 @@ def own(tmp_path: Path) -> dict[str, str]:
     return found
 
 
-def test_every_kind_is_made_from_a_file(own: dict[str, str]) -> None:
+def test_every_kind_is_created_from_a_file(own: dict[str, str]) -> None:
     made = {
         "law": resolve.law(own["law"]),
         "terrain": resolve.terrain(own["terrain"]),
@@ -52,7 +52,7 @@ def test_every_kind_is_made_from_a_file(own: dict[str, str]) -> None:
     }
 
 
-def test_a_run_of_files_alone(own: dict[str, str], tmp_path: Path) -> None:
+def test_a_run_can_use_only_user_files(own: dict[str, str], tmp_path: Path) -> None:
     flags = [f for kind in ("law", "terrain", "gait", "stepper") for f in (f"--{kind}", own[kind])]
     flags += ["--sensors", own["sensor"], "--set", "amplitude=0.001"]
     times = ["--duration", "0.01", "--dt", "0.0005", "--out", str(tmp_path)]
@@ -75,7 +75,7 @@ def test_an_error_in_a_file_names_its_line(
     assert f"broken.py, line {line}" in said and said.count("\n") == 1
 
 
-def test_what_a_file_must_hold(tmp_path: Path) -> None:
+def test_user_files_must_define_one_member(tmp_path: Path) -> None:
     (tmp_path / "empty.py").write_text("")
     with refused(InvalidFile, tmp_path / "empty.py"):
         resolve.terrain(str(tmp_path / "empty.py"))

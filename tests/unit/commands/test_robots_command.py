@@ -25,7 +25,7 @@ TIPS_OVER = """<mujoco model="tower"><worldbody><body name="tower">
 PAGE = "before\n<!-- checked robots -->\nold\n<!-- end of checked robots -->\nafter\n"
 
 
-def test_one_that_fails_does_not_end_the_run(
+def test_a_failing_robot_does_not_end_the_run(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Its row says why; the page gets the table between its two lines."""
@@ -47,7 +47,7 @@ def test_one_that_fails_does_not_end_the_run(
     assert "| mini_cheetah | 18 |" in text
 
 
-def test_pictures_and_muscles_that_are_not_there_keep_nothing_from_running(
+def test_missing_textures_and_muscles_do_not_prevent_a_run(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A robot without feet whose pictures are not found; one with a servo, and a muscle, which is
@@ -71,9 +71,7 @@ def test_pictures_and_muscles_that_are_not_there_keep_nothing_from_running(
     assert [row["servos"] for row in rows] == ["sized", "sized"], rows
 
 
-def test_servos_of_its_own_that_are_too_soft_are_told(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_soft_file_servos_are_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A table on four legs that slide: by its own servos it sags by 49 of 500 mm and more, by sized
     ones it stands. A pole on a stand whose hinge nothing holds gives way there.
     """
@@ -113,14 +111,14 @@ def test_robots_of_the_package_load_by_name(
     assert "go2 or go1?" in str(caught.value)
 
 
-def test_without_the_package_they_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_robot_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(robot_data, "robots_folder", lambda: None)
     with refused(MissingPackage, "example-robot-data"):
         tarsus.load("go2")
 
 
 @pytest.mark.slow
-def test_beside_mujoco_a_file_has_four_scenes(
+def test_files_are_compared_with_mujoco_in_four_scenes(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A tower that flies, drops, tips over and falls, and a file that is none."""
@@ -140,7 +138,7 @@ def test_beside_mujoco_a_file_has_four_scenes(
     assert text.count("| tower |") == 4 and "old" not in text and "order 1.0" in text
 
 
-def test_bad_input_is_told_before_anything_runs(
+def test_bad_input_is_rejected_before_anything_runs(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     page = tmp_path / "page.md"
@@ -160,7 +158,7 @@ def test_bad_input_is_told_before_anything_runs(
         assert told in capsys.readouterr().err
 
 
-def test_a_page_that_is_not_there_is_made_and_filled_again(tmp_path: Path) -> None:
+def test_a_missing_page_is_created_and_updated(tmp_path: Path) -> None:
     page = tmp_path / "docs" / "robots.md"
     asked = ["robots", "check", "mini_cheetah", "--duration", "0.1", "--json", "--page", str(page)]
     for _ in range(2):
@@ -170,13 +168,13 @@ def test_a_page_that_is_not_there_is_made_and_filled_again(tmp_path: Path) -> No
         assert sum("mini_cheetah" in line for line in table) == 1
 
 
-def test_without_names_it_takes_all_that_there_are() -> None:
+def test_without_names_all_robots_are_run() -> None:
     everyone = named(())
     assert {"mini_cheetah", "hoap1"} <= set(everyone)
     assert all(file == name or Path(file).is_file() for name, file in everyone.items())
 
 
-def test_paths_are_told_by_where_they_differ() -> None:
+def test_paths_are_shortened_to_where_they_differ() -> None:
     names = ["a/b/x/one.xml", "go1", "a/b/y/two.urdf", "a/b/y/z/one.xml"]
     parts = [name.replace("/", os.sep) for name in names]
     shown = [name.replace(os.sep, "/") for name in without_common_folder(parts)]
@@ -186,7 +184,7 @@ def test_paths_are_told_by_where_they_differ() -> None:
 
 
 @pytest.mark.parametrize("beside", [(), ("--mujoco",)])
-def test_each_robot_is_told_as_soon_as_it_is_there(
+def test_each_robot_is_reported_when_it_is_done(
     beside: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """In a line on standard error; which engine is at work before, where all is told."""

@@ -29,7 +29,7 @@ def robot(folder: Path, name: str) -> str:
 
 
 @UNIX
-def test_ctrl_c_writes_the_log_and_says_so(tmp_path: Path) -> None:
+def test_ctrl_c_writes_the_log_and_reports_it(tmp_path: Path) -> None:
     """A real process, a real signal; the log can be judged."""
     command = [sys.executable, "-c", INTERRUPTIBLE, "run", "mini_cheetah", "--duration", "100000"]
     process = subprocess.Popen(
@@ -71,7 +71,7 @@ INTERRUPTIBLE = """if True:
 
 
 @pytest.mark.parametrize("name", ["../escaped", "/abs/path", "double pendulum"])
-def test_a_robot_s_name_is_no_path(
+def test_robot_names_are_not_paths(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
     out = tmp_path / "inner" / "out"
@@ -84,7 +84,7 @@ def test_a_robot_s_name_is_no_path(
     assert not any(" " in p.name for p in everything)
 
 
-def test_the_log_and_json_say_what_was_run(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+def test_the_log_and_json_record_the_options(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     typed = "run mini_cheetah --law compliant --set c_N=25000 frequency=2 --dt 0.001 --duration 0.1"
     arguments = [*typed.split(), "--terrain", "rough", "--json", "--out", str(tmp_path)]
     assert cli.main(arguments) == 0
@@ -101,7 +101,7 @@ def test_the_log_and_json_say_what_was_run(tmp_path: Path, capsys: pytest.Captur
         assert json.loads(attrs[f"{name}_parameters"]) == told[f"{name}_parameters"]
 
 
-def test_sensors_are_told_with_and_without_a_log(
+def test_sensors_are_printed_with_and_without_a_log(
     tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
     run = [
@@ -189,7 +189,7 @@ def test_absurd_input_is_refused(
     assert message in capsys.readouterr().err
 
 
-def test_compare_needs_contacts_and_a_place_to_write(
+def test_compare_needs_contacts_and_a_writable_folder(
     tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
     """Both are told before the long measurement."""

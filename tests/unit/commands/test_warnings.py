@@ -17,7 +17,7 @@ from tarsus.sweeps import query
 LIMIT = "dt-above-stable-limit"
 
 
-def test_a_notice_is_its_sentence_with_code_and_subject() -> None:
+def test_a_warning_has_text_code_and_subject() -> None:
     notice = WarningRecord("the step is too long.", LIMIT, "foot")
     again = pickle.loads(pickle.dumps(notice))
     assert again == "the step is too long." and (again.code, again.subject) == (LIMIT, "foot")
@@ -31,7 +31,7 @@ def test_a_notice_is_its_sentence_with_code_and_subject() -> None:
     assert one_per_code([notice, other, WarningRecord("x", "y")]) == [notice, "x"]
 
 
-def test_an_environment_warns_once_of_each_kind() -> None:
+def test_an_environment_issues_each_warning_once() -> None:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", tarsus.TarsusWarning)
         made = tarsus.Environment(law="soft_convex", worlds=2, dt=0.02)
@@ -52,7 +52,7 @@ names = ["fell"]
 """
 
 
-def test_a_sweep_counts_what_its_worlds_were_warned_of(
+def test_a_sweep_counts_warnings_by_code(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     spec = tmp_path / "long.toml"

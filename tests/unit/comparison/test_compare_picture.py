@@ -23,7 +23,7 @@ def robot(tmp_path_factory: pytest.TempPathFactory) -> Robot:
 
 
 @pytest.mark.parametrize("law", ["moreau", "mujoco"])
-def test_a_foot_s_force_is_that_of_all_its_points(robot: Robot, law: str) -> None:
+def test_the_force_of_a_foot_sums_its_candidates(robot: Robot, law: str) -> None:
     run, *_ = compare(robot, law, [0.002], 0.6, gait="free")
     assert isinstance(run.log, xr.Dataset) and run.log.sizes["contact"] > 1
     (body,) = busiest_feet(run.log, robot)
@@ -32,7 +32,7 @@ def test_a_foot_s_force_is_that_of_all_its_points(robot: Robot, law: str) -> Non
     assert np.mean(force[-50:]) == pytest.approx(2 * 9.81, rel=0.02)
 
 
-def test_a_foot_is_named_as_its_points_are() -> None:
+def test_feet_are_named_after_their_candidates() -> None:
     robot = tarsus.load("mini_cheetah")
     log = tarsus.Simulation(robot, controller="trot").run(0.4)
     names = busiest_feet(log, robot)

@@ -49,7 +49,7 @@ def test_json_and_table(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "friction cone" in told and "unbalanced" in told
 
 
-def test_without_friction_and_motors_the_table_says_so(
+def test_the_table_notes_missing_friction_and_motors(
     arrays: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     np.savez(
@@ -82,7 +82,7 @@ def test_without_friction_and_motors_the_table_says_so(
         ({"stages": lambda v: np.nan}, InvalidValue, "stages"),
     ],
 )
-def test_unfit_arrays_are_named(
+def test_invalid_arrays_are_reported_by_name(
     arrays: dict[str, Any], change: dict[str, Any], kind: type[tarsus.TarsusError], subject: str
 ) -> None:
     wrong = dict(arrays)
@@ -95,7 +95,7 @@ def test_unfit_arrays_are_named(
         tarsus.judge(wrong, "mini_cheetah")
 
 
-def test_the_row_and_shape_at_fault_are_in_the_sentence(arrays: dict[str, Any]) -> None:
+def test_messages_name_the_invalid_row_and_shape(arrays: dict[str, Any]) -> None:
     torn = arrays["qvel"].copy()
     torn[7] = np.nan
     with pytest.raises(InvalidValue, match=r"^qvel\[0\] is not finite in row 7;"):
@@ -118,7 +118,9 @@ def test_the_row_and_shape_at_fault_are_in_the_sentence(arrays: dict[str, Any]) 
         (lambda log: log.assign_attrs(robot_file="x" * 9999), "x" * 9999),
     ],
 )
-def test_what_is_unfit_in_a_log_is_named(log: xr.Dataset, change: Any, subject: str) -> None:
+def test_invalid_log_contents_are_reported_by_name(
+    log: xr.Dataset, change: Any, subject: str
+) -> None:
     with refused(InvalidFile, subject):
         tarsus.judge(change(log))
 
@@ -133,7 +135,9 @@ def test_what_is_unfit_in_a_log_is_named(log: xr.Dataset, change: Any, subject: 
         (lambda log: log.assign_attrs(robot_options="{]"), "robot_options"),
     ],
 )
-def test_unfit_attributes_get_one_sentence(log: xr.Dataset, change: Any, message: str) -> None:
+def test_invalid_attributes_are_rejected_in_one_sentence(
+    log: xr.Dataset, change: Any, message: str
+) -> None:
     with pytest.raises(tarsus.TarsusError, match=message) as caught:
         tarsus.judge(change(log))
     assert "\n" not in str(caught.value)
@@ -165,7 +169,7 @@ def damaged(data: bytes, at: int) -> bytes:
 
 
 @pytest.mark.parametrize("name", (*REQUIRED_VARIABLES, "coordinate", "velocity"))
-def test_a_log_whose_names_are_damaged_is_refused(name: str, whole: bytes, tmp_path: Path) -> None:
+def test_logs_with_damaged_names_are_rejected(name: str, whole: bytes, tmp_path: Path) -> None:
     written = len(name).to_bytes(4, "big") + name.encode()  # a name follows its length
     assert written in whole
     with pytest.raises(InvalidFile) as caught:
@@ -174,13 +178,13 @@ def test_a_log_whose_names_are_damaged_is_refused(name: str, whole: bytes, tmp_p
 
 
 @pytest.mark.parametrize("kept", [0, 3, 100, 0.25, 0.5, 0.99])
-def test_a_log_whose_end_is_missing_is_refused(kept: float, whole: bytes, tmp_path: Path) -> None:
+def test_truncated_logs_are_rejected(kept: float, whole: bytes, tmp_path: Path) -> None:
     end = round(kept * len(whole)) if isinstance(kept, float) else kept
     with refused(InvalidFile, tmp_path / "bad.nc"):
         judged(whole[:end], tmp_path)
 
 
-def test_a_damaged_byte_gives_a_log_or_one_sentence(whole: bytes, tmp_path: Path) -> None:
+def test_damaged_logs_load_or_are_rejected_in_one_sentence(whole: bytes, tmp_path: Path) -> None:
     """Most bytes are of numbers and of texts that are not read."""
     chance, told = np.random.default_rng(0), list[str]()
     for at in chance.integers(0, len(whole) // 4, 60).tolist():  # names and types stand in front
@@ -191,7 +195,7 @@ def test_a_damaged_byte_gives_a_log_or_one_sentence(whole: bytes, tmp_path: Path
     assert len(told) > 5 and not any("\n" in text for text in told)
 
 
-def test_a_fill_value_that_is_none_is_not_spoken_of(log: xr.Dataset, tmp_path: Path) -> None:
+def test_missing_fill_values_are_ignored(log: xr.Dataset, tmp_path: Path) -> None:
     """Of NaN, said to fill whole numbers, xarray would warn in words of its own."""
     odd = log.drop_vars("u").assign(u=log["u"].astype(np.int32))
     file = tmp_path / "odd.nc"
@@ -205,12 +209,12 @@ def test_a_fill_value_that_is_none_is_not_spoken_of(log: xr.Dataset, tmp_path: P
         assert set(read_arrays(file)) == set(odd)
 
 
-def test_an_unknown_array_gets_a_near_name(arrays: dict[str, Any]) -> None:
+def test_unknown_arrays_get_a_suggestion(arrays: dict[str, Any]) -> None:
     with refused(UnknownName, "contact_forces"):
         tarsus.judge(dict(arrays) | {"contact_forces": 0}, "mini_cheetah")
 
 
-def test_unfit_files_and_robots(
+def test_invalid_files_and_robots_are_rejected(
     file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "text.npz").write_text("no arrays")
@@ -251,7 +255,7 @@ def test_a_log_names_the_robot_s_file(tmp_path: Path) -> None:
         tarsus.judge(log)
 
 
-def test_contacts_between_bodies_and_ends_are_judged_too(tmp_path: Path) -> None:
+def test_contacts_between_bodies_and_at_ends_are_judged(tmp_path: Path) -> None:
     """A rod across a wavy ground touches between its ends; a box falls on a box, a ball on it."""
     free = '<freejoint/><geom name="{0}" type="{1}" size="{2}" mass="1"/>'
     things = {

@@ -54,7 +54,7 @@ def identical(a: xr.Dataset, b: xr.Dataset) -> None:
         np.testing.assert_array_equal(one, other, str(name))
 
 
-def test_parts_on_the_disk_hold_the_log_so_far_to_the_last_bit(
+def test_partial_logs_contain_the_exact_log_so_far(
     ball: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(partial_log, "MIN_INTERVAL", 0.0)
@@ -147,7 +147,7 @@ def test_a_full_disk_keeps_the_steps_that_fit(ball: Path, tmp_path: Path) -> Non
     assert cli.main(["judge", str(partial), "--json"]) == 0
 
 
-def test_a_long_part_is_kept_piece_by_piece(
+def test_long_partial_logs_are_stored_in_chunks(
     ball: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = tarsus.Simulation(str(ball)).run(0.1)
@@ -201,7 +201,7 @@ def test_partial_logs_of_one_second_both_stay(ball: Path, tmp_path: Path) -> Non
     assert sorted(path.read_text() for path in tmp_path.glob("a.partial*")) == ["one", "two"]
 
 
-def test_a_log_is_claimed_while_it_is_written(tmp_path: Path) -> None:
+def test_a_log_is_locked_while_it_is_written(tmp_path: Path) -> None:
     log = tmp_path / "a.nc"
     with write_lock(log):
         with pytest.raises(FileInUse, match=r"a\.nc"), write_lock(log):
@@ -213,7 +213,7 @@ def test_a_log_is_claimed_while_it_is_written(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_all_that_was_set_comes_back(ball: Path) -> None:
+def test_a_rerun_restores_all_settings(ball: Path) -> None:
     """State, commands, pushes, masses, seeds, worlds that differ, from within a run."""
     simulation = tarsus.Simulation(
         str(ball),
@@ -253,7 +253,9 @@ def test_a_python_controller_s_torques_are_replayed(ball: Path) -> None:
     assert given.log["tau"].values[-1] != 0 and not given.notes
 
 
-def test_what_differs_is_said(ball: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+def test_differences_of_a_rerun_are_reported(
+    ball: Path, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
     log = tarsus.Simulation(str(ball)).run(0.3, to=tmp_path / "run.nc")
     # another number in the log
     log["q"][77, 2] += 1e-12
@@ -276,7 +278,7 @@ def test_what_differs_is_said(ball: Path, tmp_path: Path, capsys: pytest.Capture
     assert cli.main(arguments) == 1 and "not reproduced" in capsys.readouterr().out
 
 
-def test_what_a_log_cannot_hold_is_told(ball: Path, tmp_path: Path) -> None:
+def test_settings_that_a_log_cannot_store_are_reported(ball: Path, tmp_path: Path) -> None:
     def bumps(x: object, y: object) -> object:
         return 0.0 * x  # type: ignore[operator]
 
@@ -293,7 +295,7 @@ def test_what_a_log_cannot_hold_is_told(ball: Path, tmp_path: Path) -> None:
         tarsus.Simulation(str(ball)).run(0.01, to=tmp_path / "run.csv")
 
 
-def test_a_law_of_one_s_own_runs_again_while_its_file_is_the_same(
+def test_user_laws_rerun_while_their_file_is_unchanged(
     ball: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "my_law.py"

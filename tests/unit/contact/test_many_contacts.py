@@ -39,7 +39,7 @@ def coupled(M: SX, W: SX, J: SX, builder: Builder) -> Coupling:
 
 @pytest.mark.parametrize("cold", [False, True], ids=["written out", "in loops"])
 @pytest.mark.parametrize("count", [0, 1, 3], ids=lambda count: f"{count} constraints")
-def test_contacts_that_give_way_are_solved_through_the_joints(count: int, cold: bool) -> None:
+def test_compliant_contacts_are_solved_in_joint_space(count: int, cold: bool) -> None:
     """(G + B^-1) z = r with G = W (M^-1 - M^-1 J^T (J M^-1 J^T + D)^-1 J M^-1) W^T."""
     rng = np.random.default_rng(count)
     A, W, J = (rng.normal(size=(rows, NU)) for rows in (NU, 3 * N, count))
@@ -78,7 +78,7 @@ def test_contacts_that_give_way_are_solved_through_the_joints(count: int, cold: 
 
 
 @pytest.mark.parametrize("mu", [0.0, 0.3, 0.8])
-def test_a_robot_that_lies_on_many_points_is_solved_on_the_edges(mu: float) -> None:
+def test_lying_robots_are_solved_in_edge_form(mu: float) -> None:
     """Sixteen contacts on bodies of eighteen degrees of freedom, from no impulse at all."""
     G, free = problems(3, 200, 16, 18)
     L, converged = solved(Moreau(mu=mu, recovery=0.0), G, free, 0 * free, lying=True)

@@ -60,7 +60,7 @@ def test_the_documented_law_runs_by_its_path(own: Path, capsys: pytest.CaptureFi
 
 
 @pytest.mark.slow
-def test_it_stands_beside_the_others(own: Path, tmp_path: Path) -> None:
+def test_a_user_law_appears_in_compare(own: Path, tmp_path: Path) -> None:
     robot = tarsus.load("mini_cheetah")
     runs = compare(robot, f"moreau,{own},mujoco", [0.0005, 0.001], 1.0)
     found = rows(runs)
@@ -115,7 +115,7 @@ def test_mistakes_are_named(
         tarsus.Simulation("mini_cheetah", law=changed(own, old, new), controller="trot", dt=0.0005)
 
 
-def test_a_law_that_gives_nan_stops_the_run_and_says_so(own: Path) -> None:
+def test_a_law_that_returns_nan_stops_the_run_with_an_error(own: Path) -> None:
     law = changed(own, "normal = ca.fmax(", "normal = ca.sqrt(contact.gap) + ca.fmax(")
     with refused(tarsus.Diverged, "floating_base"):
         tarsus.Simulation("mini_cheetah", law=law, controller="trot", dt=0.0005).run(1.0)
@@ -134,7 +134,7 @@ def test_inspect_counts_operations(capsys: pytest.CaptureFixture, tmp_path: Path
     assert ".entry kernel" in kernel.read_text()
 
 
-def test_inspect_does_not_wait_for_a_kernel_without_end(
+def test_inspect_limits_the_compile_time(
     capsys: pytest.CaptureFixture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A whole robot's kernel takes LLVM minutes: the step's table is there all the same."""

@@ -53,12 +53,12 @@ def test_hertz_and_hunt_crossley_at_the_depth_that_carries_the_load() -> None:
     assert found[ACROSS] == pytest.approx(2 * 0.1 * MASSES[1] / (0.8 * LOAD), rel=1e-9)
 
 
-def test_the_worst_of_all_worlds_counts() -> None:
+def test_the_limit_is_that_of_the_worst_world() -> None:
     both = Compliant(c_N=np.array([1e4, 9e4]), mu=np.array([0.2, 0.8])).largest_steps(MASSES, LOAD)
     assert both[NORMAL] == pytest.approx(Compliant(c_N=9e4).largest_steps(MASSES, LOAD)[NORMAL])
 
 
-def test_laws_that_are_no_springs() -> None:
+def test_laws_without_springs_have_no_limit() -> None:
     assert Moreau().largest_steps(MASSES, LOAD) == {}
     assert list(SoftConvex(timeconst=0.004).largest_steps(MASSES, LOAD).values()) == [0.002]
     [dt] = Micro().largest_steps(MASSES, LOAD).values()
@@ -70,7 +70,7 @@ def test_laws_that_are_no_springs() -> None:
 @pytest.mark.parametrize(
     "law", [Compliant(mu=0.0), Hertz(mu=0.0, c_max=0.01), HuntCrossley(mu=0.0, alpha=0.01)]
 )
-def test_a_mass_at_rest_stays_below_the_limit_and_leaves_above(law: Any) -> None:
+def test_a_resting_mass_is_stable_only_below_the_limit(law: Any) -> None:
     """Pushed by a millionth of its depth: the disturbance of a step 2 % too long grows, of one 2 %
     shorter does not.
     """
@@ -97,14 +97,14 @@ def depth_of(law: Any, load: float) -> float:
 
 
 @pytest.mark.parametrize("law", ["compliant", "hertz", "hunt_crossley", "soft_convex"])
-def test_a_step_too_long_is_told(law: str) -> None:
+def test_too_long_steps_are_reported(law: str) -> None:
     once: dict[str, Any] = {"robot": "mini_cheetah", "law": law, "controller": "stand", "dt": 0.012}
     notices = tarsus.Simulation(**once, stepper=Midpoint(forces="once")).warnings
     assert "dt-above-stable-limit" in {notice.code for notice in notices}
     assert tarsus.Simulation("mini_cheetah", law=law, controller="stand", dt=1e-4).warnings == []
 
 
-def test_bisection_finds_the_turn_and_says_so_where_there_is_none() -> None:
+def test_bisection_finds_the_limit_or_reports_none() -> None:
     for turn in (3e-5, 4.2e-4, 1e-3, 7.7e-3):
         found = largest_dt(lambda dt, turn=turn: dt <= turn)
         assert found is not None and turn / 2 ** (1 / 16) < found * (1 + 1e-12) and found <= turn
@@ -112,7 +112,7 @@ def test_bisection_finds_the_turn_and_says_so_where_there_is_none() -> None:
     assert MAX_DT / 2 <= (largest_dt(lambda dt: True) or 0) <= MAX_DT and MIN_DT < 1e-4
 
 
-def test_what_a_law_ignores_is_told() -> None:
+def test_ignored_settings_of_a_law_are_reported() -> None:
     law, ignored = resolve.apply_material(Hertz(), {"mu": 0.5, "e_N": 0.3})
     assert law.parameters()["mu"] == 0.5 and ignored == [
         "the law 'hertz' has no parameter 'e_N': ignored."

@@ -158,7 +158,7 @@ def test_inverse_kinematics_inverts_forward_kinematics(robot):
 
 
 @pytest.mark.parametrize("robot", ROBOTS.values(), ids=ROBOTS.keys())
-def test_displaced_foot_goes_where_it_is_told(robot):
+def test_displaced_foot_reaches_its_target(robot):
     moved, moving = ca.SX.sym("moved", 3), ca.SX.sym("moving", 3)
     for leg in find_legs(robot):
         standing = leg.standing_foot - [0, 0, 0.01]
@@ -203,14 +203,14 @@ def test_out_of_reach_stays_finite(point):
     assert np.isfinite(numbers(angles)).all() and np.isfinite(numbers(rates)).all()
 
 
-def test_far_target_is_met_with_a_straight_leg_in_its_direction():
+def test_unreachable_targets_give_a_straight_leg():
     leg = find_legs(CHEETAH)[1]
     reached = foot_in_hip_frame(leg, numbers(functions(leg)([0, 0.3, -0.6], [0, 0, 0])[0]))
     assert reached[2] / reached[0] == pytest.approx(-2, rel=1e-6)
     assert np.hypot(*reached[::2]) == pytest.approx(sum(leg.lengths), rel=1e-3)
 
 
-def test_a_leg_of_another_kind_is_named():
+def test_unsupported_legs_are_reported_by_name():
     body = Body("b", -1, Joint("roll", "hinge", np.array([0, 0, 1])), Inertia(1.0))
     robot = Mechanism("odd", (body,), (Candidate("toe", 0, np.zeros(3), 0.01),))
     with refused(Unsupported, "odd") as caught:
@@ -319,7 +319,7 @@ def test_trot_torques_stay_finite():
         assert np.isfinite(numbers(tau)).all() and np.isfinite(numbers(after)).all()
 
 
-def test_heading_is_kept_at_every_angle():
+def test_heading_is_controlled_at_every_angle():
     kept, actual, turned = ca.SX.sym("kept", 2), ca.SX.sym("actual", 2), ca.SX.sym("turned")
     step = ca.Function("step", [kept, actual, turned], keep_heading(kept, actual, turned))
 
@@ -335,7 +335,7 @@ def test_heading_is_kept_at_every_angle():
     assert np.hypot(*numbers(memory)) == pytest.approx(1, abs=1e-4)
 
 
-def test_trunk_velocity_is_seen_from_the_trunk():
+def test_trunk_velocity_is_in_trunk_axes():
     yaw, pitch = 2.0, 0.15
     turn = np.array([np.cos(yaw / 2), 0, 0, np.sin(yaw / 2)])
     lean = np.array([np.cos(pitch / 2), 0, np.sin(pitch / 2), 0])
@@ -434,7 +434,7 @@ def test_trot_climbs_and_descends(law, dt, stray, slack):
     assert np.abs(q[:, :, 1]).max() < 0.02 * stray
 
 
-def test_trot_keeps_the_speed_it_is_told():
+def test_trot_tracks_the_commanded_speed():
     speeds = np.array([-0.3, 0.0, 0.2, 0.6, 0.8])
     simulation = Simulation("mini_cheetah", controller="trot", worlds=len(speeds))
     simulation.set(command={"speed": speeds})
@@ -443,7 +443,7 @@ def test_trot_keeps_the_speed_it_is_told():
     assert np.abs(headings(q)).max() < np.radians(3) and upright(q).min() > np.cos(np.radians(5))
 
 
-def test_trot_turns_as_told_and_starts_at_any_heading():
+def test_trot_tracks_the_turning_rate_from_any_heading():
     starts, turns = np.radians([0, 100, 175, -90]), np.array([0.5, -0.5, 0.0, 1.0])
     simulation = Simulation("mini_cheetah", controller="trot", worlds=4)
     q = simulation.q

@@ -40,14 +40,14 @@ def test_a_robot_stands_still_from_the_first_step(name: str) -> None:
     assert moved[0] < 1e-4 < 5e-3 < moved[1]
 
 
-def test_on_a_stand_it_is_gravity_less_springs() -> None:
+def test_on_a_stand_static_torques_are_gravity_minus_springs() -> None:
     arm = Robot.of(read_mjcf(ARM))
     q = np.array([0.3, -0.5])
     asked = arm.gravity(q) + np.array([30 * 0.3, 0.0])
     np.testing.assert_allclose(static_torques(arm, q, ()), asked, rtol=1e-3)
 
 
-def test_the_feet_bear_the_whole_weight() -> None:
+def test_the_feet_carry_the_whole_weight() -> None:
     """Joints lose what J^T takes of pressing feet: what is left balances the floating base."""
     robot = tarsus.load("hoap1")
     q = robot.keyframes["stand"]
@@ -62,7 +62,7 @@ def test_the_feet_bear_the_whole_weight() -> None:
     assert found.sum() == pytest.approx(9.81 * robot.mass, rel=1e-3)
 
 
-def test_another_number_of_torques_is_refused() -> None:
+def test_a_wrong_number_of_torques_is_rejected() -> None:
     with refused(InvalidValue, "hold"):
         tarsus.Simulation("mini_cheetah", controller=Stand(hold=(1.0, 2.0)))
 
@@ -84,7 +84,7 @@ GEARED = """<mujoco><worldbody><body pos="0 0 1"><joint name="a" axis="0 1 0"/>
 
 
 @pytest.mark.parametrize("text", [FOUR_BAR, GEARED])
-def test_through_loops_and_gears_it_is_virtual_work(text: str) -> None:
+def test_static_torques_through_loops_and_gears_match_virtual_work(text: str) -> None:
     """The torque on the one motor is the rate of the whole potential energy along its motion."""
     robot = Robot.of(read_mjcf(text))
     crank = robot.joint_index("a")
@@ -105,7 +105,7 @@ def test_through_loops_and_gears_it_is_virtual_work(text: str) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(robots_folder() is None, reason="needs example-robot-data")
 @pytest.mark.filterwarnings("ignore::tarsus.errors.TarsusWarning")
-def test_cassie_leans_less_for_it() -> None:
+def test_static_torques_reduce_the_lean_of_cassie() -> None:
     """Its leaf springs are not in balance where it starts, so that some of the lean stays."""
     folder = robots_folder()
     assert folder is not None

@@ -38,7 +38,7 @@ def robot() -> Robot:
         return Robot.of(read_mjcf(ROBOT))
 
 
-def test_a_missing_picture_is_a_warning_and_changes_nothing() -> None:
+def test_a_missing_texture_is_only_a_warning() -> None:
     found, plain = robot(), re.sub(r'<geom type="mesh"[^>]*/>|<mesh [^>]*/>', "", ROBOT)
     other = read_mjcf(plain.replace('file="skin.png"', 'builtin="flat" width="1" height="1"'))
     assert found.mass == other.mass and found.body_names == other.body_names
@@ -59,7 +59,7 @@ def test_a_missing_mesh_that_physics_needs_is_an_error(old: str, new: str) -> No
         read_mjcf(ROBOT.replace(old, new))
 
 
-def test_what_is_taken_and_left_out_is_one_table(
+def test_used_and_ignored_elements_are_one_table(
     tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
     found = robot()
@@ -83,7 +83,7 @@ def test_what_is_taken_and_left_out_is_one_table(
     assert "servo" in out and "left out" in out and "-9 .. 9" in out
 
 
-def test_any_keyframe_can_be_the_start_with_its_signals() -> None:
+def test_any_keyframe_can_be_the_start_with_its_controls() -> None:
     found = robot()
     for name, angle, signal in (("up", 0.5, 0.5), ("down", -0.5, -0.4)):
         simulation = Simulation(found, actuators="file", keyframe=name)
@@ -93,7 +93,7 @@ def test_any_keyframe_can_be_the_start_with_its_signals() -> None:
         Simulation(found, keyframe="dwn")
 
 
-def test_a_body_whose_frame_is_not_the_file_s_is_named() -> None:
+def test_changed_body_frames_are_reported() -> None:
     """A hinge away from its body's origin: the frame sits there, the file's has a name."""
     door = read_mjcf(
         f"""<mujoco><worldbody><body name="door" pos="2 0 1"><joint axis="0 0 1" pos="0 -.4 0"/>
@@ -108,7 +108,7 @@ def test_a_body_whose_frame_is_not_the_file_s_is_named() -> None:
     assert "frames at joints" not in dict(contents.simulated_rows(robot()))
 
 
-def test_under_which_choice_speed_limits_act_is_told() -> None:
+def test_the_actuator_choice_that_applies_speed_limits_is_reported() -> None:
     """Those of a URDF file's motors, of some of them alone, and of a robot that has none there."""
     matter = """<inertial><mass value="1"/><inertia ixx=".1" iyy=".1" izz=".1" ixy="0" ixz="0"
     iyz="0"/></inertial>"""
@@ -126,7 +126,7 @@ def test_under_which_choice_speed_limits_act_is_told() -> None:
     assert told == "all 12 joints; not enforced"
 
 
-def test_how_many_pairs_may_meet_is_told_and_when() -> None:
+def test_the_number_of_collision_pairs_is_reported() -> None:
     chain, end = "", ""
     for k in range(3):
         chain += f'<body pos="0 0 -.3"><joint axis="0 1 0"/><geom name="g{k}" size=".1"/>'

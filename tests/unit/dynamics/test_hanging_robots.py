@@ -38,7 +38,7 @@ def beside(other: str, actuators: str = "", equality: str = "") -> Robot:
     )
 
 
-def test_a_robot_beside_a_door_starts_stands_and_is_sized_as_alone() -> None:
+def test_other_mechanisms_of_a_file_do_not_affect_the_robot() -> None:
     """The door's lower edge is 1 cm in the ground: the robot was lifted by half a meter to free it,
     the door's corners were feet, and its mass was the robot's.
     """
@@ -62,7 +62,7 @@ def test_a_robot_beside_a_door_starts_stands_and_is_sized_as_alone() -> None:
         ("", '<connect body1="door" body2="trunk" anchor="0 0 0"/>'),
     ],
 )
-def test_what_is_driven_or_tied_is_the_robot_s(actuators: str, equality: str) -> None:
+def test_driven_or_attached_bodies_belong_to_the_robot(actuators: str, equality: str) -> None:
     robot = beside(DOOR, actuators, equality)
     assert not tree.object_bodies(robot)
     assert tree.object_bodies(beside(DOOR)) == {robot.body_index("door")}

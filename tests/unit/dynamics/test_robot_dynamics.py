@@ -171,7 +171,7 @@ def test_a_tiny_robot_is_as_exact_as_a_big_one() -> None:
 
 @pytest.mark.parametrize("name", ["mini cheetah", "garden", "piston"])
 @pytest.mark.parametrize("quantity", QUANTITIES)
-def test_compiled_is_interpreted_and_a_batch_is_its_states(name: str, quantity: str) -> None:
+def test_compiled_and_interpreted_results_match(name: str, quantity: str) -> None:
     robot, asked = ROBOTS[name], QUANTITIES[quantity]
     states = [inputs(robot, seed) for seed in range(13)]
     batch = {key: np.array([state[key] for state in states]) for key in states[0]}
@@ -191,7 +191,7 @@ def test_compiled_is_interpreted_and_a_batch_is_its_states(name: str, quantity: 
     assert np.allclose(interpreted, expected[0], rtol=1e-12, atol=1e-12)
 
 
-def test_places_and_velocities_of_a_frame() -> None:
+def test_position_and_velocity_of_a_frame() -> None:
     """Against the derivative of the place along the motion."""
     robot = ROBOTS["garden"]
     q, u = random_state(robot, 9)
@@ -221,7 +221,7 @@ def test_integrate() -> None:
     assert many.shape == (3, robot.nq) and np.allclose(many[2], there, rtol=0, atol=1e-14)
 
 
-def test_difference_is_what_integrate_undoes() -> None:
+def test_difference_inverts_integrate() -> None:
     robot = ROBOTS["garden"]
     q, u = random_state(robot, 10)
     u *= 2.0 / np.abs(u).max()  # less than half a turn
@@ -261,7 +261,7 @@ def test_point_mass_by_hand() -> None:
     )
 
 
-def test_factor_has_entries_between_ancestors_alone() -> None:
+def test_the_factor_has_entries_only_between_ancestors() -> None:
     robot = ROBOTS["garden"]
     terms = Terms(robot, {"q": ca.SX.sym("q", robot.nq)})
     M = crba.mass_matrix(terms.kin, terms.base_inertias)

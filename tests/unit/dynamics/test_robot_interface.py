@@ -96,12 +96,14 @@ def with_entry(values: np.ndarray, at: Any, value: float) -> np.ndarray:
         (lambda: load("nothing_like_it.urdf"), InvalidFile, "nothing_like_it.urdf"),
     ],
 )
-def test_what_is_wrong_is_named(question: Any, kind: type[TarsusError], subject: str) -> None:
+def test_mistakes_are_reported_by_name(
+    question: Any, kind: type[TarsusError], subject: str
+) -> None:
     with refused(kind, subject):
         question()
 
 
-def test_one_or_many() -> None:
+def test_single_states_and_batches() -> None:
     many = np.tile(Q, (5, 1))
     assert ROBOT.bias(many, U).shape == ROBOT.bias(Q, np.tile(U, (5, 1))).shape == (5, 18)
     assert ROBOT.mass_matrix(many[:1]).shape == (1, 18, 18)
@@ -110,7 +112,7 @@ def test_one_or_many() -> None:
     assert np.shape(ROBOT.potential_energy(Q)) == () and ROBOT.potential_energy(many).shape == (5,)
 
 
-def test_answers_are_ones_own() -> None:
+def test_results_are_copies() -> None:
     first = ROBOT.mass_matrix(Q)
     kept = first.copy()
     first[:] = 0
@@ -118,7 +120,7 @@ def test_answers_are_ones_own() -> None:
     assert np.array_equal(ROBOT.mass_matrix(Q), kept) and not np.array_equal(other, kept)
 
 
-def test_compiled_code_is_kept_but_not_without_bound() -> None:
+def test_the_cache_of_compiled_code_is_bounded() -> None:
     robot = Robot.of(mini_cheetah.describe())
     robot.gravity(Q)
     worlds = dict(robot._compute._worlds)
@@ -151,7 +153,7 @@ def test_contacts_by_name_and_pattern() -> None:
     assert isinstance(ROBOT.with_contacts("*"), Robot)
 
 
-def test_the_table_for_people() -> None:
+def test_the_readable_table() -> None:
     table = ROBOT.describe()
     assert (
         "mini_cheetah: 13 bodies, 18 degrees of freedom (floating base), 8.912 kg, 12 motors"
@@ -186,7 +188,7 @@ def test_load_from_a_file(tmp_path: Path) -> None:
     assert load(str(file)).name == "mini_cheetah"
 
 
-def test_the_list_of_robots_is_cheap() -> None:
+def test_listing_robots_is_fast() -> None:
     code = (
         "import sys; from tarsus import registry; assert 'mini_cheetah' in"
         " registry.names('tarsus.robots');assert not {'casadi', 'llvmlite', 'mujoco', 'numpy'} &"
@@ -195,7 +197,7 @@ def test_the_list_of_robots_is_cheap() -> None:
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_a_free_body_stands_where_q_says() -> None:
+def test_a_free_body_has_the_pose_of_q() -> None:
     base = ROBOT.bodies[0]
     moved = replace(
         ROBOT, bodies=(replace(base, position=np.array([0.0, 0.0, 1.0])), *ROBOT.bodies[1:])
@@ -204,7 +206,7 @@ def test_a_free_body_stands_where_q_says() -> None:
         moved.mass_matrix(Q)
 
 
-def test_a_robot_that_nothing_lets_touch_is_told() -> None:
+def test_robots_without_collisions_are_reported() -> None:
     """An empty list is taken at its word, once for all of a floating robot."""
     falling = Simulation("mini_cheetah", contacts=[])
     [told] = falling.warnings

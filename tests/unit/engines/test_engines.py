@@ -41,7 +41,7 @@ def servo(t: float, q: Array, u: Array) -> Array:
     return KP * (TARGETS - q) - KD * u
 
 
-def test_torques_are_held_or_asked_for_before_every_step(engine: Engine) -> None:
+def test_torques_are_constant_or_computed_before_every_step(engine: Engine) -> None:
     held = engine.run(start(), DT, DT * STEPS, torques=[[1.0], [0.5]])
     asked = engine.run(start(), DT, DT * STEPS, torques=lambda t, q, u: np.array([[1.0], [0.5]]))
     limp = engine.run(start(), DT, DT * STEPS)
@@ -58,7 +58,7 @@ def test_torques_are_held_or_asked_for_before_every_step(engine: Engine) -> None
     assert times == pytest.approx([0.0, DT, 2 * DT]) and worlds == [2, 2, 2]
 
 
-def test_a_session_may_be_moved_in_parts(engine: Engine) -> None:
+def test_worlds_of_a_session_can_be_set_by_mask(engine: Engine) -> None:
     whole = engine.run(start(), DT, DT * STEPS, torques=servo)
     session = engine.begin(start(), DT)
     session.drive(servo)
@@ -83,7 +83,7 @@ def test_both_engines_move_a_driven_arm_alike() -> None:
     assert np.abs(ours.q[-1] - ours.q[0]).max() > 1e-2
 
 
-def test_the_ground_rises_where_the_heading_says() -> None:
+def test_slopes_rise_in_the_direction_of_their_heading() -> None:
     """A block without friction slides down along minus the heading."""
     block, slope, heading = bodies.box(), 0.2, 0.7
     start = Start(
@@ -96,7 +96,7 @@ def test_the_ground_rises_where_the_heading_says() -> None:
         MujocoEngine().run(start, 0.0025, 0.1)
 
 
-def test_what_drives_itself_takes_no_torques() -> None:
+def test_compiled_controllers_reject_torques() -> None:
     session: Session = SimulationSession(Simulation("mini_cheetah", controller=Stand()))
     q, u = session.state()
     assert q.shape == (1, 19) and u.shape == (1, 18)
@@ -109,7 +109,7 @@ def test_what_drives_itself_takes_no_torques() -> None:
         TarsusEngine("moreau", "midpoint").run(standing, DT, DT, torques=[0.0])
 
 
-def test_a_roll_in_c_ends_where_steps_do() -> None:
+def test_a_rollout_in_c_matches_single_steps() -> None:
     mujoco = pytest.importorskip("mujoco")
     text = "<mujoco><worldbody><body><joint axis='0 1 0'/><geom size='.1' pos='.3 0 0'/></body>"
     model = mujoco.MjModel.from_xml_string(f"{text}</worldbody></mujoco>")

@@ -24,7 +24,7 @@ def flailing(period: int) -> np.ndarray:
 
 
 @pytest.mark.slow
-def test_stable_baselines_is_told_what_the_environment_says() -> None:
+def test_stable_baselines_receives_the_environment_outputs() -> None:
     """Observations, rewards, ends and last observations, over episodes that fail and that end."""
     pytest.importorskip("stable_baselines3")
     from tarsus.environments.stable_baselines3_api import BaselinesEnv
@@ -53,7 +53,7 @@ def test_stable_baselines_is_told_what_the_environment_says() -> None:
 
 
 @pytest.mark.slow
-def test_rsl_rl_is_told_what_the_environment_says() -> None:
+def test_rsl_rl_receives_the_environment_outputs() -> None:
     pytest.importorskip("rsl_rl")
     from tarsus.environments.rsl_rl_api import RslEnv
 

@@ -56,7 +56,7 @@ def drawn(**changed: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize("name", ["world", "count"])
-def test_words_are_even_and_independent(name: str) -> None:
+def test_random_words_are_uniform_and_independent(name: str) -> None:
     found = drawn(**{name: np.arange(COUNT, dtype=float)})
     assert len(np.unique(found[:4], axis=1).T) == COUNT, "no four words twice"
     for word in found[:4]:
@@ -73,7 +73,7 @@ def test_words_are_even_and_independent(name: str) -> None:
 # ---------------------------------------------------------------- episodes
 
 
-def test_a_world_has_the_same_bits_alone_in_a_batch_and_on_threads(
+def test_a_world_is_the_same_alone_in_a_batch_and_on_threads(
     worlds: tarsus.Environment,
 ) -> None:
     """A second of them, with falls, pushes and new commands, of the last world of twenty."""
@@ -89,7 +89,7 @@ def test_a_world_has_the_same_bits_alone_in_a_batch_and_on_threads(
             assert (together == beside).all() and (together[19:] == single).all()
 
 
-def test_what_ends_is_told_and_begins_anew(worlds: tarsus.Environment) -> None:
+def test_ended_episodes_are_reported_and_restart(worlds: tarsus.Environment) -> None:
     worlds.reset(0)
     ended = np.zeros(20, bool)
     for k in range(100):
@@ -106,7 +106,7 @@ def test_what_ends_is_told_and_begins_anew(worlds: tarsus.Environment) -> None:
     assert ended.any(), "flailing legs throw it over"
 
 
-def test_time_runs_out_and_what_is_drawn_stays_in_its_range(worlds: tarsus.Environment) -> None:
+def test_episodes_time_out_and_draws_stay_in_range(worlds: tarsus.Environment) -> None:
     task, factors, last = worlds.task, [], worlds.task.episode * worlds.task.rate
     worlds.reset(2)
     for _ in range(12):
@@ -125,7 +125,7 @@ def test_time_runs_out_and_what_is_drawn_stays_in_its_range(worlds: tarsus.Envir
         assert most - 0.1 * (most - least) < high[k] <= most
 
 
-def test_a_world_that_diverges_begins_again_and_touches_no_other(
+def test_diverged_worlds_restart_without_affecting_others(
     worlds: tarsus.Environment,
 ) -> None:
     worlds.reset(1)
@@ -143,7 +143,7 @@ def test_a_world_that_diverges_begins_again_and_touches_no_other(
 
 
 @pytest.mark.slow
-def test_every_name_of_gymnasium_is_made() -> None:
+def test_every_gymnasium_name_creates_an_environment() -> None:
     for name in names.NAMED:
         many = gymnasium.make_vec(f"tarsus/{name}-v0", num_envs=2)
         seen, _ = many.reset(seed=1)
@@ -152,7 +152,7 @@ def test_every_name_of_gymnasium_is_made() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("robot", ["mini_cheetah", "starleth", "hyq"])
-def test_every_named_robot_stands_where_nothing_is_asked(robot: str) -> None:
+def test_every_built_in_robot_stands_without_a_command(robot: str) -> None:
     made = tarsus.Environment("velocity", robot, worlds=64)
     fell = unsolved = 0
     for _ in range(100):
@@ -161,7 +161,7 @@ def test_every_named_robot_stands_where_nothing_is_asked(robot: str) -> None:
     assert fell == 0 and unsolved == 0
 
 
-def test_legs_that_stand_straight_are_bent_to_walk() -> None:
+def test_straight_legs_are_bent_for_walking() -> None:
     """The feet stay below where they were, the hips come down; bent legs stay as they are."""
     robot = load("mini_cheetah")
     task = Velocity().fitted(robot)
@@ -176,7 +176,7 @@ def test_legs_that_stand_straight_are_bent_to_walk() -> None:
         assert after.bend == before.bend and after.posture[2] > 1.0
 
 
-def test_a_law_whose_kinetic_friction_is_left_out_is_traced(worlds: tarsus.Environment) -> None:
+def test_laws_with_default_kinetic_friction_are_traced(worlds: tarsus.Environment) -> None:
     law = resolve.law("macro")
     assert "mu_K" not in law.parameters()
     scene = replace(worlds.work.scene, law=law)
@@ -187,7 +187,7 @@ def test_a_law_whose_kinetic_friction_is_left_out_is_traced(worlds: tarsus.Envir
 # ---------------------------------------------------------------- Gymnasium
 
 
-def test_gymnasium_s_checker_is_content() -> None:
+def test_the_gymnasium_checker_passes() -> None:
     made = gymnasium.make(NAME).unwrapped
     assert isinstance(made, WorldEnv)
     with pytest.warns(UserWarning, match="Box"):  # no bounds: an observation may be anything
@@ -222,7 +222,7 @@ def test_many_worlds_of_gymnasium() -> None:
         ({"dt": 0.003}, IncompatibleOptions, "dt"),
     ],
 )
-def test_mistakes_name_the_option(
+def test_mistakes_are_reported_with_the_option(
     options: dict, kind: type[tarsus.TarsusError], subject: str
 ) -> None:
     with refused(kind, subject):
@@ -238,7 +238,7 @@ def test_actions_of_a_wrong_shape_or_not_finite(worlds: tarsus.Environment) -> N
 # ---------------------------------------------------------------- arrays that stay
 
 
-def test_arrays_that_stay_show_every_outcome_to_whoever_shares_them() -> None:
+def test_shared_arrays_contain_every_outcome() -> None:
     """Through ends of episodes: the same as `step`, by DLPack without a copy."""
     task = replace(Velocity(), episode=0.1)
     own, other = (tarsus.Environment(task, worlds=19, seed=3) for _ in range(2))
@@ -255,7 +255,7 @@ def test_arrays_that_stay_show_every_outcome_to_whoever_shares_them() -> None:
     assert shared["truncated"].dtype == bool and shared["observation"].flags.c_contiguous
 
 
-def test_robots_are_tilted_by_what_they_are_turned_over() -> None:
+def test_start_tilt_bounds_the_initial_tilt() -> None:
     """About a level axis that points anyhow: all tilts up to the greatest are alike likely."""
     part, most = SX.sym("part", 2), 3.0
     turned = Function("f", [part], [_tilt(SX(most), [part[0], part[1]])])

@@ -71,7 +71,7 @@ def acted(k: int) -> np.ndarray:
     return np.sin(np.arange(1, WORLDS + 1)[:, None] * (1 + 0.3 * k))
 
 
-def test_an_observation_holds_those_of_the_periods_before(file: str) -> None:
+def test_an_observation_contains_earlier_observations(file: str) -> None:
     """Also across new commands; an episode's first observation stands for what was before it."""
     now, past = made(file, 1, worlds=WORLDS), made(file, PERIODS, worlds=WORLDS)
     assert past.observation_size == PERIODS * SIZE == PERIODS * now.observation_size
@@ -93,7 +93,7 @@ def test_an_observation_holds_those_of_the_periods_before(file: str) -> None:
     assert min(began.values()) > 0, "episodes end in both ways"
 
 
-def test_a_world_with_a_history_is_the_same_alone_and_goes_on_where_it_was(file: str) -> None:
+def test_observation_history_is_part_of_the_state(file: str) -> None:
     many = made(file, PERIODS, worlds=WORLDS)
     alone = made(file, PERIODS, first=WORLDS - 1)
     many.reset(4)
@@ -110,7 +110,7 @@ def test_a_world_with_a_history_is_the_same_alone_and_goes_on_where_it_was(file:
     assert (again[-1] == end).all()
 
 
-def test_the_image_of_a_history_is_that_of_each_period(file: str) -> None:
+def test_the_mirror_image_of_a_history_mirrors_each_period(file: str) -> None:
     mirror = made(file, PERIODS).mirror
     assert mirror is not None
     x = np.arange(PERIODS * SIZE, dtype=np.float32)
@@ -122,7 +122,7 @@ def test_the_image_of_a_history_is_that_of_each_period(file: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("law", ["moreau", "mujoco"])
-def test_a_policy_that_is_tried_sees_its_history(
+def test_a_played_policy_observes_its_history(
     law: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What came before stays as it was seen, though commands and pushes change what is seen now."""
@@ -151,7 +151,7 @@ def test_a_policy_that_is_tried_sees_its_history(
         assert (now[:, 50:] == before[:, :-50]).all() and (now[:, :50] != before[:, :50]).any()
 
 
-def test_eyes_see_one_period(file: str) -> None:
+def test_the_observer_returns_a_single_period(file: str) -> None:
     worlds = made(file, PERIODS)
     eyes = TaskObserver(worlds.work, worlds.terrain.parameters())
     now = {"q": worlds.start, "u": np.zeros(7), "action": [0.5], "before": [0.0]}

@@ -43,7 +43,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("compiler", COMPILERS)
-def test_c_gives_the_simulator_s_bits_without_a_warning(
+def test_exported_c_matches_the_simulator_bitwise_without_warnings(
     compiler: str, written: Path, tmp_path: Path
 ) -> None:
     sources = [str(written / f"{name}.c") for name in ("my_ball_1", "test_my_ball_1")]
@@ -56,7 +56,7 @@ def test_c_gives_the_simulator_s_bits_without_a_warning(
 
 
 @pytest.mark.skipif(not COMPILERS, reason="no C compiler")
-def test_the_vectors_find_a_wrong_number(written: Path, tmp_path: Path) -> None:
+def test_test_vectors_detect_a_wrong_number(written: Path, tmp_path: Path) -> None:
     """A mass that is off by a part in a billion fails; the example runs and allocates nothing."""
     text = (written / "my_ball_1.c").read_text()
     assert not re.search(r"\b(malloc|calloc|realloc|free|alloca)\s*\(", text)
@@ -86,7 +86,7 @@ def test_the_vectors_find_a_wrong_number(written: Path, tmp_path: Path) -> None:
         ["mini_cheetah", "--gait", "none", "--contacts", "all"],
     ],
 )
-def test_robots_step_in_c_as_in_python(arguments: list[str], tmp_path: Path) -> None:
+def test_exported_c_steps_match_python(arguments: list[str], tmp_path: Path) -> None:
     code, build = tmp_path / "code", tmp_path / "build"
     assert cli.main(["export", *arguments, "--c", str(code)]) == 0
     subprocess.run(["cmake", "-S", code, "-B", build], check=True, capture_output=True)
@@ -96,13 +96,13 @@ def test_robots_step_in_c_as_in_python(arguments: list[str], tmp_path: Path) -> 
     assert told.returncode == 0 and ", 0 not bit-identical" in told.stdout, told.stdout
 
 
-def test_numbers_are_read_back_as_they_were() -> None:
+def test_numbers_round_trip() -> None:
     assert [literal(x) for x in (0.1, -0.0, 1e-300)] == ["0.1", "(-0.0)", "1e-300"]
     assert literal(float("nan")) == "NAN" and literal(-np.inf) == "(-INFINITY)"
     assert float(literal(np.nextafter(1.0, 2.0))) == np.nextafter(1.0, 2.0)
 
 
-def test_what_cannot_be_c_is_told(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+def test_unsupported_exports_are_rejected(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     for arguments, told in (
         (["mini_cheeta", "--c", str(tmp_path / "c")], "did you mean mini_cheetah"),
         (["mini_cheetah", "out.csv", "--c", str(tmp_path / "c")], "out.csv"),

@@ -56,7 +56,7 @@ def identical(a: xr.Dataset, b: xr.Dataset) -> None:
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
-def test_a_table_is_the_log_to_the_last_bit(
+def test_a_table_equals_the_log_bitwise(
     suffix: str, log: xr.Dataset, tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
     from tarsus.exchange.table import read_table
@@ -114,7 +114,7 @@ def test_a_full_disk_leaves_nothing_and_is_one_sentence(
     assert there == old
 
 
-def test_mcap_holds_frames_joints_forces_and_numbers(log: xr.Dataset, tmp_path: Path) -> None:
+def test_mcap_contains_frames_joints_forces_and_numbers(log: xr.Dataset, tmp_path: Path) -> None:
     reader = pytest.importorskip("mcap.reader")
     log.to_netcdf(tmp_path / "run.nc")
     assert cli.main(["export", str(tmp_path / "run.nc"), str(tmp_path / "run.mcap")]) == 0
@@ -134,7 +134,7 @@ def test_mcap_holds_frames_joints_forces_and_numbers(log: xr.Dataset, tmp_path: 
     np.testing.assert_array_equal(forces, log["force_contact"][:, 0, 0])
 
 
-def test_a_table_of_others_is_judged(log: xr.Dataset, ball: Path, tmp_path: Path) -> None:
+def test_tables_of_other_tools_are_judged(log: xr.Dataset, ball: Path, tmp_path: Path) -> None:
     """The arrays of the format as columns, contacts by number or by name."""
     from tarsus.comparison.trajectory import arrays_of
 
@@ -208,7 +208,7 @@ def bag(log: xr.Dataset, path: Path, change: Callable[[Any], None] = lambda m: N
                 writer.write(link, stamp, store.serialize_cdr(message, kind))
 
 
-def test_a_ros_2_bag_is_judged_like_the_log_it_was_made_of(
+def test_a_ros_2_bag_is_judged_like_its_log(
     log: xr.Dataset, ball: Path, tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
     from tarsus.comparison.trajectory import arrays_of
@@ -232,7 +232,7 @@ def test_a_ros_2_bag_is_judged_like_the_log_it_was_made_of(
     assert caught.value.subject in tarsus.load("mini_cheetah").joint_names
 
 
-def test_states_of_mujoco_are_enough(ball: Path, tmp_path: Path) -> None:
+def test_mujoco_states_suffice(ball: Path, tmp_path: Path) -> None:
     """The forces are those that MuJoCo finds again from each state."""
     from tarsus.mujoco_runs.recorder import Recorder
 
@@ -260,7 +260,9 @@ def test_states_of_mujoco_are_enough(ball: Path, tmp_path: Path) -> None:
         tarsus.judge(tmp_path / "states.npz", str(ball))
 
 
-def test_bad_input_is_told_in_a_sentence(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+def test_bad_input_is_rejected_in_one_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
     for arguments, told in (
         (["run.nc", "run.cvs"], "did you mean .csv"),
         (["run.mp4", "run.csv"], "run.mp4"),
@@ -271,7 +273,7 @@ def test_bad_input_is_told_in_a_sentence(tmp_path: Path, capsys: pytest.CaptureF
     assert not list(tmp_path.iterdir())
 
 
-def test_a_log_is_not_written_as_c(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+def test_logs_cannot_be_exported_as_c(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     log, code = tmp_path / "run.nc", tmp_path / "c"
     save_log(tarsus.Simulation("mini_cheetah").run(0.01), log)
     assert cli.main(["export", str(log), "--c", str(code)]) == 2

@@ -9,7 +9,7 @@ from tarsus.learning.training_spec import TrainingSpec
 from tarsus.model.robot_data import robots_folder
 
 
-def test_nothing_is_advised_where_the_usual_is_best() -> None:
+def test_no_changes_where_defaults_suffice() -> None:
     assert (
         with_training_defaults({})
         == with_training_defaults({"law": None, "dt": None})
@@ -17,7 +17,7 @@ def test_nothing_is_advised_where_the_usual_is_best() -> None:
     )
 
 
-def test_two_legs_have_settings_of_their_own_that_the_user_can_change() -> None:
+def test_bipeds_have_default_settings_that_the_user_can_change() -> None:
     found = with_training_defaults({"robot": "hoap1"})
     assert (
         found.task_and_method()[1]
@@ -35,7 +35,7 @@ def test_two_legs_have_settings_of_their_own_that_the_user_can_change() -> None:
     assert with_training_defaults({"robot": "hoap1", "method": "ars"}).settings == ()
 
 
-def test_pushes_and_episodes_on_two_legs_go_by_their_length() -> None:
+def test_pushes_and_episodes_of_bipeds_scale_with_leg_length() -> None:
     two, four = (TrainingSpec(robot=name).task_and_robot()[0] for name in ("hoap1", "mini_cheetah"))
     assert two.push == pytest.approx(0.157, abs=0.005) and two.episode == 5
     assert four.push == 0.5 and four.episode == 20
@@ -46,7 +46,7 @@ def test_rough_ground_is_learned_on_rough_ground() -> None:
     assert with_training_defaults({"task": "rough", "terrain": "plane"}).terrain == "plane"
 
 
-def test_a_robot_that_cannot_do_it_is_left_to_the_environment() -> None:
+def test_unsuitable_robots_get_no_defaults() -> None:
     assert with_training_defaults({"task": "jump", "robot": "hoap1"}) == TrainingSpec(
         "jump", "hoap1"
     )

@@ -207,7 +207,7 @@ class Unmeasured(Velocity):
         return {}
 
 
-def test_a_task_may_measure_nothing(worlds: tarsus.Environment) -> None:
+def test_tasks_without_measures_are_supported(worlds: tarsus.Environment) -> None:
     assert concatenate([]).shape == (0, 1)
     plan, now = replace(worlds.work, task=Unmeasured().fitted(worlds.robot)), worlds.state()
     eyes = TaskObserver(plan, worlds.terrain.parameters())
@@ -417,7 +417,7 @@ def still(about: dict) -> Policy:
 
 
 @pytest.mark.slow
-def test_trials_are_the_same_here_and_in_mujoco(worlds: tarsus.Environment) -> None:
+def test_trials_are_the_same_in_both_engines(worlds: tarsus.Environment) -> None:
     """A robot asked to stand, that does, without pushes or noise in the way: both say so."""
     lesson = TrainingSpec(settings=("speed=0,0", "turn=0,0", "push=0", "lift=0"))
     policy = still(lesson.metadata(lesson.create_environment(1)))
@@ -470,7 +470,7 @@ def test_a_policy_sees_commands_and_pushes_at_once_and_is_judged_before_the_next
     assert kept["lasted"] == [0]
 
 
-def test_in_mujoco_all_touches_that_the_task_wants_to(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mujoco_trials_use_the_candidates_of_the_task(monkeypatch: pytest.MonkeyPatch) -> None:
     """A robot that must stand up lies with its trunk and the ends of its thighs on the ground."""
     task, kept = (
         GetUp(command_interval=play.NEVER, push_interval=play.NEVER, episode=play.NEVER),
@@ -493,7 +493,7 @@ def test_in_mujoco_all_touches_that_the_task_wants_to(monkeypatch: pytest.Monkey
     assert height + course.commands[0, 0, 0] * tried.start[2] > 0.03, "half of the trunk's height"
 
 
-def test_a_log_is_of_the_step_that_was_chosen_and_of_a_law_of_ours(
+def test_play_logs_use_the_chosen_step_and_a_tarsus_law(
     worlds: tarsus.Environment,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,

@@ -53,7 +53,7 @@ def parts(env: tarsus.Environment, seen: np.ndarray) -> dict[str, np.ndarray]:
     return dict(zip(sizes, np.split(seen, np.cumsum([*sizes.values()])[:-1], axis=1), strict=True))
 
 
-def test_readings_are_those_of_a_simulation_through_new_commands() -> None:
+def test_readings_match_a_simulation_across_command_changes() -> None:
     """The same robot under the same servos; commands change every period, episodes go on."""
     task = Sensing(**SURE, command_interval=0.02, start_offset=0.3)
     env = tarsus.Environment(task, terrain="rough", precision="float64", worlds=2, seed=4)
@@ -85,7 +85,7 @@ def test_readings_are_those_of_a_simulation_through_new_commands() -> None:
     assert seen["foot"][1, 0] == 1 and seen["foot"][1, 1] > 0, "it stands"
 
 
-def test_who_plays_under_a_law_sees_the_same() -> None:
+def test_observations_match_between_training_and_play() -> None:
     """What `play` sees of worlds that it changed: at rest, and after a step."""
     env = tarsus.Environment(Sensing(**SURE), precision="float64", worlds=3, seed=4)
     eyes, noise = TaskObserver(env.work, env.terrain.parameters()), np.random.default_rng(0)
@@ -102,7 +102,7 @@ def test_who_plays_under_a_law_sees_the_same() -> None:
         TaskController(policy, env)
 
 
-def test_a_sensor_s_noise_belongs_to_what_is_observed() -> None:
+def test_sensor_noise_appears_in_observations() -> None:
     @dataclass(frozen=True, kw_only=True)
     class Noisy(Sensing):
         def sensors(self, mechanism: Mechanism) -> Mapping[str, Sensor]:
@@ -133,7 +133,7 @@ def offsets(worlds: int, periods: int, **options: Any) -> tuple[np.ndarray, np.n
     return np.array([b - a for a, b in rows]), np.array(finals), np.array(ended)
 
 
-def test_offsets_stay_for_an_episode_and_are_drawn_anew() -> None:
+def test_offsets_are_constant_in_an_episode_and_redrawn() -> None:
     added, finals, ended = offsets(24, 22)
     env = tarsus.Environment()
     wide = 0.5 * TaskObserver(env.work, env.terrain.parameters()).noise
@@ -152,7 +152,7 @@ def test_offsets_stay_for_an_episode_and_are_drawn_anew() -> None:
     assert ended.sum() == 24 * 4
 
 
-def test_a_task_may_say_the_offset_of_each_part() -> None:
+def test_tasks_can_set_the_offset_of_each_observation() -> None:
     @dataclass(frozen=True, kw_only=True)
     class Shifted(Velocity):
         def observations(self, now: StateView) -> Mapping[str, Observed]:
@@ -169,7 +169,7 @@ def test_a_task_may_say_the_offset_of_each_part() -> None:
     assert (np.abs(bias[:, 3:6]) <= 0.3).all() and bias[:, 3:6].all() and not bias[:, 6:].any()
 
 
-def test_a_pilot_draws_an_offset_for_each_trial() -> None:
+def test_each_trial_has_its_observation_offset() -> None:
     env = tarsus.Environment(Velocity(bias=0.5), worlds=1)
     net = Network((env.observation_size, env.action_size))
     blind = ObservationScale(*(np.full(env.observation_size, v, np.float32) for v in (0, 1)))

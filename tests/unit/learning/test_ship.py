@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[3]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
 
-def test_the_version_stands_in_one_place() -> None:
+def test_the_version_is_defined_once() -> None:
     """Whatever else tells it agrees: the changelog, the citation."""
     assert PROJECT["project"]["dynamic"] == ["version"] and "version" not in PROJECT["project"]
     changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
@@ -34,13 +34,13 @@ def test_the_version_stands_in_one_place() -> None:
     assert f"\nversion: {tarsus.__version__}\n" in citation
 
 
-def test_python_m_tarsus_is_tarsus() -> None:
+def test_python_m_tarsus_runs_the_command_line() -> None:
     command = [sys.executable, "-m", "tarsus", "--version"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout == f"tarsus {tarsus.__version__}\n"
 
 
-def test_workflows_run_what_a_person_runs() -> None:
+def test_workflows_run_the_documented_commands() -> None:
     text = (ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8")
     called = set(re.findall(r"run: (\.ci/\w+)", text))
     assert called == {".ci/run", ".ci/wheel"}
@@ -74,7 +74,7 @@ def test_a_benchmark_is_added_to_its_history(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_wheel_holds_the_package_and_runs_elsewhere(tmp_path: Path) -> None:
+def test_the_wheel_contains_the_package_and_runs(tmp_path: Path) -> None:
     if shutil.which("uv") is None:
         pytest.skip("there is no uv")
     subprocess.run(["uv", "build", "--out-dir", str(tmp_path), str(ROOT)], check=True)

@@ -74,7 +74,7 @@ def test_hoap1_walks_on_two_feet(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_levels_rise_only_with_what_is_mastered() -> None:
+def test_levels_rise_only_after_success() -> None:
     """A robot that stands still but should walk does not fall, and stays on level ground."""
     lesson = TrainingSpec("rough", terrain="rough", settings=("speed=0.8,1", "episode=1"))
     worlds = lesson.create_environment(1)

@@ -59,7 +59,7 @@ def smallest(mechanism: Mechanism, angle: float) -> float:
     return float(np.linalg.eigvalsh(mass_matrix(mechanism, q))[0])
 
 
-def test_the_mass_matrix_is_singular_at_the_angle_that_is_told(tmp_path: Path) -> None:
+def test_the_mass_matrix_is_singular_at_the_reported_angle(tmp_path: Path) -> None:
     mechanism, (said,) = loaded(arm(), tmp_path)
     assert "hinges 'a', 'b' and 'c' at 'b' =" in said
     found = re.search(r"'b' = (-?[\d.]+) rad", said)
@@ -80,7 +80,7 @@ def test_the_mass_matrix_is_singular_at_the_angle_that_is_told(tmp_path: Path) -
     ],
     ids=["range", "offset", "mass"],
 )
-def test_nothing_is_told_where_something_always_resists(robot: str, tmp_path: Path) -> None:
+def test_no_warning_if_something_always_resists(robot: str, tmp_path: Path) -> None:
     mechanism, said = loaded(robot, tmp_path)
     assert not said
     lower, upper = mechanism.bodies[2].joint.lower, mechanism.bodies[2].joint.upper

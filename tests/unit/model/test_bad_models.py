@@ -139,7 +139,7 @@ def test_bad_urdf(name: str, tmp_path: Path) -> None:
     assert "\n" not in str(caught.value)
 
 
-def test_missing_file_suggests_its_neighbors(tmp_path: Path) -> None:
+def test_missing_files_get_suggestions(tmp_path: Path) -> None:
     (tmp_path / "quadruped.urdf").write_text(urdf(link("a")))
     with pytest.raises(InvalidFile, match=r"did you mean quadruped\.urdf\?"):
         read(tmp_path / "quadruped.xml")
@@ -175,7 +175,7 @@ def test_other_files(tmp_path: Path) -> None:
         ("", 'forcerange="1 -1"', "m", {"1", "-1"}),
     ],
 )
-def test_a_reversed_range_of_an_mjcf_file_is_no_silent_freedom(
+def test_reversed_ranges_in_mjcf_are_rejected(
     of_joint: str, of_motor: str, subject: str, numbers: set[str]
 ) -> None:
     text = (
@@ -202,9 +202,7 @@ def test_a_reversed_range_of_an_mjcf_file_is_no_silent_freedom(
         ('<worldbody><geom class="c" size="1"/></worldbody>', "c", "main"),
     ],
 )
-def test_an_unknown_name_of_an_mjcf_file_is_told_with_near_ones(
-    element: str, name: str, near: str
-) -> None:
+def test_unknown_mjcf_names_get_suggestions(element: str, name: str, near: str) -> None:
     text = (
         '<mujoco><default class="main"/><worldbody><body name="trunk"><freejoint/><geom name="box"'
         ' size="1"/><body name="thigh"><joint name="hip"/><geom name="rod" size="1"/><site'
@@ -216,7 +214,7 @@ def test_an_unknown_name_of_an_mjcf_file_is_told_with_near_ones(
     assert near in str(caught.value) and "MuJoCo" not in str(caught.value)
 
 
-def test_what_a_urdf_loses_is_said() -> None:
+def test_unsupported_urdf_elements_are_reported() -> None:
     visual = mesh("lost.dae").replace("collision", "visual")
     mimic = joint("m", "b", "c", inside=LIMIT + '<mimic joint="j"/>')
     locked = joint("k", "c", "feather")
@@ -247,7 +245,7 @@ EMPTY_SDF = (
 
 @pytest.mark.parametrize("touching", ["visual", "collision"])
 @pytest.mark.parametrize(("reader", "text"), [(read_urdf, EMPTY_URDF), (read_sdf, EMPTY_SDF)])
-def test_what_the_shapes_that_touch_lose_is_said_by_their_name(
+def test_simplified_collision_shapes_are_reported(
     reader: Callable[..., Mechanism], text: str, touching: str
 ) -> None:
     text = text.replace("visual", touching)
@@ -260,7 +258,7 @@ def test_what_the_shapes_that_touch_lose_is_said_by_their_name(
         reader(text.replace("<odd/>", mesh), shapes=touching)
 
 
-def test_a_root_called_world_stands_still() -> None:
+def test_a_root_called_world_is_fixed() -> None:
     fixed = read_urdf(urdf(link("world", ""), link("b"), joint("j", "world", "b")))
     assert not fixed.floating and fixed.joint_names == ("j",)
     free = check(
@@ -271,7 +269,7 @@ def test_a_root_called_world_stands_still() -> None:
     assert read_urdf(urdf(TWO, joint("root", "a", "b"))).joint_names == ("floating_base", "root")
 
 
-def test_a_root_without_mass_that_carries_one_joint_stands_still() -> None:
+def test_a_massless_root_is_fixed() -> None:
     """It could turn about that joint without any force; with a mass fixed to it, it floats."""
     arm = (link("a", ""), link("b"), joint("j", "a", "b"))
     with warned("massless-root-fixed", "a"):
@@ -285,7 +283,7 @@ def test_a_root_without_mass_that_carries_one_joint_stands_still() -> None:
     assert check(read_urdf(urdf(*held))).floating
 
 
-def test_packages_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_package_paths_are_resolved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tetrahedron = "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n"
     (tmp_path / "ws" / "dog" / "urdf").mkdir(parents=True)
     (tmp_path / "elsewhere").mkdir()
@@ -314,7 +312,7 @@ def test_packages_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert len(read(file).candidates) == 4
 
 
-def test_a_prefix_that_nothing_declares_does_no_harm() -> None:
+def test_undeclared_namespace_prefixes_are_ignored() -> None:
     drake = '<link name="a"><drake:capsule x="1"/>' + MASS + "</link>"
     assert read_urdf(f'<?xml version="1.0"?><robot name="r">{drake}</robot>').mass == 1
 
@@ -364,19 +362,19 @@ LOST = {
 
 @pytest.mark.parametrize("name", UNSOUND)
 @pytest.mark.filterwarnings("ignore::tarsus.errors.TarsusWarning")
-def test_unsound_mechanism(name: str) -> None:
+def test_invalid_mechanisms_are_rejected(name: str) -> None:
     mechanism, subject = UNSOUND[name]
     with refused(InvalidModel, subject):
         check(mechanism)
 
 
 @pytest.mark.parametrize("name", LOST)
-def test_a_name_that_a_mechanism_has_not(name: str) -> None:
+def test_unknown_names_of_a_mechanism_are_rejected(name: str) -> None:
     with refused(UnknownName, name):
         check(LOST[name])
 
 
-def test_sound_mechanisms_pass_without_a_word() -> None:
+def test_valid_mechanisms_pass_without_warnings() -> None:
     hollow = Body("hollow", 0, Joint("yaw", "hinge"), Inertia(0.0))
     pitch = Joint("hip", "hinge", axis=np.array([1.0, 0.0, 0.0]))
     chain = replace(SOUND, bodies=(BASE, hollow, replace(LEG, parent=1, joint=pitch)))
@@ -398,7 +396,7 @@ def test_suspicious_inertias() -> None:
             check(leg(inertia=inertia))
 
 
-def test_converters_name_what_does_not_match() -> None:
+def test_converters_report_mismatches() -> None:
     mujoco = pytest.importorskip("mujoco")
     model = mujoco.MjModel.from_xml_string(
         '<mujoco><worldbody><body><joint name="knee"/><geom size="1"/></body></worldbody></mujoco>'
@@ -420,7 +418,7 @@ def test_converters_name_what_does_not_match() -> None:
         (b"<robot", "malformed"),
     ],
 )
-def test_what_is_no_robot_s_file(content: bytes, why: str, tmp_path: Path) -> None:
+def test_files_that_are_not_robots_are_rejected(content: bytes, why: str, tmp_path: Path) -> None:
     file = tmp_path / "given.nc"
     file.write_bytes(content)
     with refused(InvalidFile, file) as caught:
@@ -429,7 +427,7 @@ def test_what_is_no_robot_s_file(content: bytes, why: str, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("size", [2, 3, 5])
-def test_joints_do_not_follow_each_other_in_a_circle(size: int) -> None:
+def test_mimic_joints_must_not_be_cyclic(size: int) -> None:
     names = [f"j{k}" for k in range(size)]
     kinds = dict.fromkeys([*names, "tail"], "hinge")
     around = [
@@ -443,7 +441,7 @@ def test_joints_do_not_follow_each_other_in_a_circle(size: int) -> None:
 
 
 @pytest.mark.parametrize("radius", [0.0, 0.03])
-def test_both_rims_of_a_cylinder_are_joined_whatever_their_radius(radius: float) -> None:
+def test_both_rims_of_a_cylinder_are_paired(radius: float) -> None:
     shape = ("leg", 0, Shape("cylinder", (radius, 0.1)))
     names = [candidate.name for candidate in candidates([shape])]
     ((one, other),) = edges([shape])

@@ -37,7 +37,7 @@ def unsupported(text: str, table: Table, start: str, *skip: str) -> list[str]:
         ("<link name='a'><inertial><mass value='1'/><com/></inertial></link>", "<com>", ""),
     ],
 )
-def test_what_no_table_lists_is_named_with_what_was_meant(
+def test_unlisted_elements_are_reported_with_suggestions(
     inside: str, named: str, near: str
 ) -> None:
     (sentence,) = unsupported(f"<robot name='r'>{inside}</robot>", URDF, "robot")
@@ -52,13 +52,13 @@ def test_comments_namespaces_and_skipped_shapes_are_not_compared() -> None:
     assert len(unsupported(text, URDF, "robot")) == 1
 
 
-def test_elements_that_a_table_refuses() -> None:
+def test_elements_that_a_table_rejects() -> None:
     with refused(Unsupported, "include"):
         walk(ET.fromstring("<model name='m'><include/></model>"), SDF, "model")
 
 
 @pytest.mark.parametrize("table", [URDF, SDF, ALL_ELEMENTS])
-def test_tables_are_trees_with_a_reason_for_all_that_is_not_taken(table: Table) -> None:
+def test_tables_are_trees_with_reasons_for_unsupported_entries(table: Table) -> None:
     for path, rule in table.items():
         above = path.rpartition("/")[0]
         assert not above or table[above].use == "supported", path
@@ -95,7 +95,7 @@ def test_every_element_and_attribute_that_mujoco_reads_is_listed() -> None:
             assert rule.use != "supported" or set(attributes) <= set(rule.known), path
 
 
-def test_codes_of_the_table_are_those_of_the_checks() -> None:
+def test_codes_of_the_table_match_the_checks() -> None:
     codes = {code for rule in ALL_ELEMENTS.values() for code in rule.codes}
     assert codes - {"ground-friction-ignored"} == set(UNSUPPORTED)
 
@@ -133,9 +133,7 @@ def test_unknown_names_are_found_in_classes_and_in_included_and_attached_files(
 @pytest.mark.parametrize(
     ("inside", "near"), [("<joint stifness='1'/>", "stiffness"), ("<jiont/>", "<joint>")]
 )
-def test_a_typo_that_mujoco_refuses_comes_with_the_name_that_was_meant(
-    inside: str, near: str
-) -> None:
+def test_typos_that_mujoco_rejects_get_a_suggestion(inside: str, near: str) -> None:
     with pytest.raises(InvalidFile) as caught:
         read_mjcf(f"<mujoco><worldbody><body>{inside}</body></worldbody></mujoco>")
     assert str(caught.value).endswith(f"did you mean {near}?")

@@ -53,7 +53,7 @@ def rig(free: str, more: str = "", **options: object) -> Robot:
 
 @pytest.mark.parametrize("ends", ENDS)
 @pytest.mark.filterwarnings("ignore::tarsus.errors.TarsusWarning")
-def test_it_moves_as_the_file_without_its_free_joint(ends: str) -> None:
+def test_a_fixed_base_equals_a_file_without_free_joint(ends: str) -> None:
     """Frames, contacts, loops to the base, a free body beside it: all as in the other file."""
     mine, theirs = rig(FREE, ENDS[ends], floating=False), rig("", ENDS[ends])
     assert not mine.floating and mine.body_names == theirs.body_names == ("leg", "shin", "ball")
@@ -70,7 +70,7 @@ def test_it_moves_as_the_file_without_its_free_joint(ends: str) -> None:
     np.testing.assert_allclose(runs[0], runs[1], atol=1e-9)
 
 
-def test_a_height_is_that_of_the_base_s_origin() -> None:
+def test_the_height_is_that_of_the_base_origin() -> None:
     """The others keep their places below it, under every importer and for a built-in robot."""
 
     def hip(mechanism: Mechanism) -> np.ndarray:
@@ -101,7 +101,7 @@ def test_a_height_is_that_of_the_base_s_origin() -> None:
         ({"floating": False, "height": "high"}, InvalidValue),
     ],
 )
-def test_a_wrong_height_is_refused(options: dict[str, object], kind: type[TarsusError]) -> None:
+def test_invalid_heights_are_rejected(options: dict[str, object], kind: type[TarsusError]) -> None:
     for read in (lambda: rig(FREE, **options), lambda: read_urdf(ARM, **options)):
         with refused(kind, "height"):
             read()
@@ -110,7 +110,7 @@ def test_a_wrong_height_is_refused(options: dict[str, object], kind: type[Tarsus
 
 
 @pytest.mark.filterwarnings("ignore::tarsus.errors.TarsusWarning")
-def test_what_cannot_be_held_is_told() -> None:
+def test_robots_whose_base_cannot_be_fixed_are_rejected() -> None:
     body = '<body name="b"><freejoint/><geom size="1"/></body>'
     alone = f"<mujoco><worldbody>{body}</worldbody></mujoco>"
     with refused(Unsupported, "floating"):
@@ -119,7 +119,7 @@ def test_what_cannot_be_held_is_told() -> None:
         rig("", floating=False, height=1.0)
 
 
-def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+def test_fixed_base_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     """A run, its log judged and run again, and every command that takes a robot has the flags."""
     file = tmp_path / "arm.urdf"
     file.write_text(ARM)
@@ -154,7 +154,7 @@ def held_rod(folder: Path) -> Robot:
     return Robot.of(read_urdf(text, floating=False))
 
 
-def test_a_sweep_holds_bases_at_heights(tmp_path: Path) -> None:
+def test_sweeps_can_vary_the_height_of_a_fixed_base(tmp_path: Path) -> None:
     """The rod swings as a pendulum, wherever its base is held, for the base does not give way."""
     pytest.importorskip("pyarrow")
     held_rod(tmp_path)
@@ -175,7 +175,7 @@ def test_a_sweep_holds_bases_at_heights(tmp_path: Path) -> None:
     np.testing.assert_allclose(table["high"], [height + 0.1 for height in heights], rtol=1e-12)
 
 
-def test_an_identification_holds_the_base(tmp_path: Path) -> None:
+def test_identification_can_fix_the_base(tmp_path: Path) -> None:
     """A log without our attributes of an arm on a stand; if the base floated it would not fit."""
     truth = Simulation(held_rod(tmp_path), dt=2e-3, controller=None, varied={"damping": "j"})
     truth.set(damping=0.8)
@@ -208,7 +208,7 @@ def test_an_identification_holds_the_base(tmp_path: Path) -> None:
         ({"fixed_base": True, "base_height": float("inf")}, InvalidValue, "base_height"),
     ],
 )
-def test_a_file_s_wrong_base_is_refused(
+def test_an_invalid_base_option_is_rejected(
     entries: dict[str, object], kind: type[TarsusError], subject: str
 ) -> None:
     free = {"damping.j": {"low": 0.0, "high": 2.0}}
@@ -219,7 +219,7 @@ def test_a_file_s_wrong_base_is_refused(
 
 
 @pytest.mark.filterwarnings("ignore::tarsus.errors.TarsusWarning")
-def test_an_arm_that_floats_is_told_how_to_hold_it() -> None:
+def test_a_floating_arm_is_reported_with_the_option_to_fix_it() -> None:
     """No body of it looks like a foot: all of it touches the ground, on which it falls over."""
     corners = "".join(
         f'<collision><origin xyz="0 0 {z}"/><geometry><box size=".1 .1 .1"/></geometry></collision>'
@@ -237,7 +237,7 @@ def test_an_arm_that_floats_is_told_how_to_hold_it() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::tarsus.TarsusWarning")
-def test_an_arm_is_told_nothing_of_trotting() -> None:
+def test_no_gait_warning_for_an_arm() -> None:
     told = []
     for free in (FREE, ""):
         robot = Robot.of(read_mjcf(TREE.format(free=free, more="")))

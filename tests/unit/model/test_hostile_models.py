@@ -167,7 +167,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_a_hostile_file_is_refused_with_one_sentence_at_once(name: str, tmp_path: Path) -> None:
+def test_hostile_files_are_rejected_quickly_in_one_sentence(name: str, tmp_path: Path) -> None:
     text, kind, subject = HOSTILE[name]
     (tmp_path / "t.obj").write_text(TETRAHEDRON)
     file = tmp_path / "robot.xml"
@@ -180,7 +180,7 @@ def test_a_hostile_file_is_refused_with_one_sentence_at_once(name: str, tmp_path
     assert len(str(caught.value)) < 500 + 2 * len("x" * 10_000) * (name == "long file name")
 
 
-def test_two_joints_about_one_axis_are_refused() -> None:
+def test_two_joints_about_one_axis_are_rejected() -> None:
     text = urdf(
         '<link name="ring"/><link name="arm"><inertial><mass value="1"/>'
         + INERTIA
@@ -193,7 +193,7 @@ def test_two_joints_about_one_axis_are_refused() -> None:
     assert caught.value.subject in ("a", "b")
 
 
-def test_bytes_that_are_no_text(tmp_path: Path) -> None:
+def test_files_that_are_not_text_are_rejected(tmp_path: Path) -> None:
     file = tmp_path / "robot.xml"
     for data in (
         mjcf(FREE.replace('"b"', '"bäse"')).encode("latin-1"),
@@ -217,7 +217,7 @@ def test_what_mujoco_allows_but_xml_does_not(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["mini_cheetah", "biped"])
-def test_the_mass_matrix_that_is_checked_is_the_robot_s(name: str) -> None:
+def test_the_checked_mass_matrix_matches_the_robot(name: str) -> None:
     robot = tarsus.load(name)
     q = random_state(robot, 3)[0]
     np.testing.assert_allclose(
@@ -225,14 +225,14 @@ def test_the_mass_matrix_that_is_checked_is_the_robot_s(name: str) -> None:
     )
 
 
-def test_a_name_that_cannot_be_a_file_s_is_no_robot() -> None:
+def test_invalid_file_names_are_not_robots() -> None:
     for name in ("x" * 10_000, "a\0b"):
         with refused(UnknownName, name) as caught:
             tarsus.load(name)
         assert len(str(caught.value)) < 300
 
 
-def test_a_hundred_mutants_have_no_fault(tmp_path: Path) -> None:
+def test_a_hundred_mutated_files_cause_no_crash(tmp_path: Path) -> None:
     command = [sys.executable, ROOT / "tools" / "fuzz.py", "--kind", "small", "--seed", "11"]
     done = subprocess.run(
         [*command, "--count", "100", "--kept", tmp_path], capture_output=True, text=True

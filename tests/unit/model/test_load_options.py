@@ -27,7 +27,7 @@ BALL = """<robot name="ball"><link name="ball"><inertial><mass value="1"/>
         ("hoap1", {"mas": 3.0}, UnknownOption, "mas"),
     ],
 )
-def test_what_is_no_option_of_a_robot_is_told(
+def test_unknown_robot_options_are_rejected(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     given: Any,

@@ -43,7 +43,7 @@ def directions() -> np.ndarray:
         ("ellipsoid", (0.1, 0.1, 0.1)),
     ],
 )
-def test_the_surface_is_off_by_what_is_said(kind: str, size: tuple[float, ...]) -> None:
+def test_the_surface_error_matches_the_report(kind: str, size: tuple[float, ...]) -> None:
     found, n = STAND_INS[kind](*size), directions()
     # support functions: the distance of convex shapes in the sense of Hausdorff
     off = np.abs(reach_of(found, n) - reach(kind, size, n)).max()
@@ -51,7 +51,7 @@ def test_the_surface_is_off_by_what_is_said(kind: str, size: tuple[float, ...]) 
 
 
 @pytest.mark.parametrize("size", [(0.3, 0.1, 0.1), (0.3, 0.2, 0.1)])
-def test_no_capsule_is_nearer_to_an_ellipsoid(size: tuple[float, ...]) -> None:
+def test_the_capsule_is_the_closest_fit_to_an_ellipsoid(size: tuple[float, ...]) -> None:
     found, n = STAND_INS["ellipsoid"](*size), directions()
     for radius in found.radius * np.linspace(0.9, 1.1, 9):
         for half in found.half[0] * np.linspace(0.9, 1.1, 9):
@@ -60,7 +60,7 @@ def test_no_capsule_is_nearer_to_an_ellipsoid(size: tuple[float, ...]) -> None:
             assert off > 0.99 * found.off
 
 
-def test_an_ellipsoid_is_struck_where_its_surface_is() -> None:
+def test_an_ellipsoid_touches_at_its_surface() -> None:
     text = """<mujoco><option gravity='0 0 0'/><worldbody>
     <body name='a'><joint name='a' type='slide' axis='1 0 0'/>
       <geom name='a' type='sphere' size='0.1' mass='1'/></body>

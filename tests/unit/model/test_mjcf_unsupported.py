@@ -51,7 +51,7 @@ def test_margins_and_velocities() -> None:
     assert "velocities of keyframes are ignored: go." in told
 
 
-def test_geoms_that_the_file_keeps_off_the_ground() -> None:
+def test_geoms_excluded_from_ground_contact() -> None:
     apart = _body("a", 'contype="2" conaffinity="2"') + _body("b") + _body("c")
     exclude = '<contact><exclude body1="world" body2="c"/></contact>'
     with warned("ground-exclusion-ignored", "a"):
@@ -110,7 +110,7 @@ def test_friction_against_turning_and_rolling() -> None:
 
 
 @pytest.mark.parametrize("plugin", ["of.nobody", "mujoco.elasticity.cable"])
-def test_plugins_that_are_not_there(plugin: str) -> None:
+def test_missing_plugins(plugin: str) -> None:
     needing = f'<extension><plugin plugin="{plugin}"/></extension>'
     with refused(InvalidFile, "MJCF text") as caught:
         read_mjcf(_file(_body("a"), needing))
@@ -124,7 +124,7 @@ def test_plugins_that_are_not_there(plugin: str) -> None:
         ('adhesion="5"', "adhesion-ignored"),
     ],
 )
-def test_surfaces_that_run_or_stick(what: str, code: str) -> None:
+def test_moving_or_adhesive_surfaces(what: str, code: str) -> None:
     fixed = f'<geom name="floor" type="plane" size="1 1 1" {what}/>'
     with warned(code, "floor"):
         assert _unsupported(fixed + _body("a", what)).endswith(": floor, a.")
@@ -133,7 +133,7 @@ def test_surfaces_that_run_or_stick(what: str, code: str) -> None:
         _unsupported(_body("a", what + ' contype="0" conaffinity="0"'))
 
 
-def test_springs_that_yield_and_dampers_that_grow() -> None:
+def test_plastic_springs_and_nonlinear_dampers() -> None:
     joint = '<joint name="{0}" {1}/>'
     shapes = BALL.format("g", "")
     yielding = joint.format("i", 'stiffness="5" springyield="1"') + joint.format(
@@ -192,7 +192,7 @@ def test_a_step_of_a_file_that_is_included(tmp_path: Path) -> None:
         assert read_mjcf(file).timestep == asked
 
 
-def test_attributes_of_older_versions_that_change_no_motion_are_left_out() -> None:
+def test_harmless_attributes_of_older_versions_are_ignored() -> None:
     option = """<option apirate="60" mpr_iterations="20"><flag sensornoise="enable"/></option>
         <compiler convexhull="true"/>"""
     with warned("obsolete-attributes", '<option apirate="60">'):

@@ -92,9 +92,7 @@ def pipe(tmp_path: Path) -> str:
 
 
 @pytest.mark.parametrize("kind", NAMES)
-def test_a_pipe_is_refused_wherever_an_mjcf_file_names_a_file(
-    kind: str, tmp_path: Path, pipe: str
-) -> None:
+def test_pipes_are_rejected_anywhere_in_mjcf(kind: str, tmp_path: Path, pipe: str) -> None:
     suffix = {"include": "xml", "model": "xml", "texture": "png", "cube": "png", "skin": "skn"}
     name = f"{pipe}.{suffix.get(kind, 'obj')}"
     text = f"<mujoco>{NAMES[kind].format(name)}</mujoco>"
@@ -103,7 +101,9 @@ def test_a_pipe_is_refused_wherever_an_mjcf_file_names_a_file(
 
 
 @pytest.mark.parametrize("kind", FORMATS)
-def test_a_pipe_a_socket_or_a_folder_is_no_mesh(kind: str, tmp_path: Path, pipe: str) -> None:
+def test_pipes_sockets_and_folders_are_rejected_as_meshes(
+    kind: str, tmp_path: Path, pipe: str
+) -> None:
     folder = tmp_path / "r"
     (folder / "folder.obj").mkdir()
     monkey = os.getcwd()
@@ -117,7 +117,9 @@ def test_a_pipe_a_socket_or_a_folder_is_no_mesh(kind: str, tmp_path: Path, pipe:
             read(written(folder, f"robot.{kind}", FORMATS[kind](name)))
 
 
-def test_a_pipe_is_no_robot(tmp_path: Path, pipe: str, capsys: pytest.CaptureFixture) -> None:
+def test_pipes_are_rejected_as_robots(
+    tmp_path: Path, pipe: str, capsys: pytest.CaptureFixture
+) -> None:
     file = tmp_path / "r" / f"{pipe}.xml"
     with refused(NotARegularFile, file):
         tarsus.load(file)
@@ -125,7 +127,7 @@ def test_a_pipe_is_no_robot(tmp_path: Path, pipe: str, capsys: pytest.CaptureFix
     assert "Traceback" not in capsys.readouterr().err
 
 
-def test_what_a_mesh_names_is_checked_too(tmp_path: Path, pipe: str) -> None:
+def test_files_named_by_meshes_are_checked(tmp_path: Path, pipe: str) -> None:
     """Buffers and images of glTF, materials of OBJ, in collisions and in pictures."""
     folder = tmp_path / "r"
     buffer = '{"asset":{"version":"2.0"},"buffers":[{"uri":"pipe.obj","byteLength":36}]}'
@@ -141,7 +143,7 @@ def test_what_a_mesh_names_is_checked_too(tmp_path: Path, pipe: str) -> None:
     assert len(drawn_shapes(robot)) == 1
 
 
-def test_mujoco_sees_no_element_that_we_did_not(tmp_path: Path, pipe: str) -> None:
+def test_mujoco_reads_no_element_that_tarsus_skipped(tmp_path: Path, pipe: str) -> None:
     """Its own parser takes what stands between these attributes for elements, and opens the pipe;
     it knows capital letters too.
     """
@@ -156,7 +158,7 @@ def test_mujoco_sees_no_element_that_we_did_not(tmp_path: Path, pipe: str) -> No
 
 @LINKS
 @pytest.mark.parametrize("kind", FORMATS)
-def test_a_mesh_outside_the_robot_s_tree_needs_a_word(kind: str, tmp_path: Path) -> None:
+def test_meshes_outside_the_tree_need_permission(kind: str, tmp_path: Path) -> None:
     mesh = written(tmp_path / "elsewhere" / "deep", "m.obj", TETRAHEDRON)
     folder = tmp_path / "robots" / "r" / "urdf"
     folder.mkdir(parents=True)
@@ -174,7 +176,7 @@ def test_a_mesh_outside_the_robot_s_tree_needs_a_word(kind: str, tmp_path: Path)
         assert len(drawn_shapes(robot)) == 1
 
 
-def test_the_flag_and_ros_s_variable_allow_a_folder(
+def test_the_flag_and_the_ros_variable_allow_a_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
 ) -> None:
     mesh = written(tmp_path / "elsewhere", "m.obj", TETRAHEDRON)
@@ -188,7 +190,9 @@ def test_the_flag_and_ros_s_variable_allow_a_folder(
 
 
 @LINKS
-def test_packages_stay_inside_themselves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_package_paths_stay_inside_their_package(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     outside = written(tmp_path / "etc", "secret.obj", TETRAHEDRON)
     for name in ("package://etc/secret.obj", "package://dog/../../etc/secret.obj"):
         file = written(tmp_path / "ws" / "src" / "dog" / "urdf", "dog.urdf", urdf(name))
@@ -213,7 +217,7 @@ def test_packages_stay_inside_themselves(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 @LINKS
-def test_links_of_colcon_lead_to_the_package_they_come_from(
+def test_colcon_links_resolve_to_their_package(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source, share = tmp_path / "src" / "dog", tmp_path / "install" / "dog" / "share" / "dog"
@@ -246,7 +250,7 @@ def test_links_of_colcon_lead_to_the_package_they_come_from(
         ("dog/meshes", "file://m.obj", ""),
     ],
 )
-def test_where_meshes_of_real_robots_lie(place: str, name: str, mark: str, tmp_path: Path) -> None:
+def test_meshes_of_real_robots_are_found(place: str, name: str, mark: str, tmp_path: Path) -> None:
     written(tmp_path / "dog" / "meshes", "m.obj", TETRAHEDRON)
     if mark:
         written(tmp_path / "dog", mark, "")
@@ -258,7 +262,7 @@ def test_where_meshes_of_real_robots_lie(place: str, name: str, mark: str, tmp_p
             read(file)
 
 
-def test_home_and_the_system_s_folders_are_no_robot_s_tree(
+def test_home_and_system_folders_are_not_robot_trees(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home = tmp_path / "home"
@@ -274,7 +278,7 @@ def test_home_and_the_system_s_folders_are_no_robot_s_tree(
 
 @pytest.mark.parametrize("name", ["Meshes/M.OBJ", r"meshes\m.obj", "meshes/m%2Eobj", "mesh/n.obj"])
 @pytest.mark.parametrize("before", ["", "package://dog/"])
-def test_near_names_of_meshes(name: str, before: str, tmp_path: Path) -> None:
+def test_missing_meshes_get_suggestions(name: str, before: str, tmp_path: Path) -> None:
     written(tmp_path / "dog" / "meshes", "m.obj", TETRAHEDRON)
     for kind in ("urdf", "sdf"):
         file = written(tmp_path / "dog", f"robot.{kind}", FORMATS[kind](before + name))
@@ -285,7 +289,7 @@ def test_near_names_of_meshes(name: str, before: str, tmp_path: Path) -> None:
         assert f"{before}meshes/m.obj?" in str(caught.value)
 
 
-def test_a_near_name_of_an_mjcf_mesh(tmp_path: Path) -> None:
+def test_missing_mjcf_meshes_get_suggestions(tmp_path: Path) -> None:
     written(tmp_path, "meshes/foot.obj", TETRAHEDRON)
     text = mjcf("fooot.obj").replace("<asset>", '<compiler meshdir="meshes"/><asset>')
     with refused(InvalidFile, "fooot.obj") as caught:
@@ -297,14 +301,14 @@ def test_a_near_name_of_an_mjcf_mesh(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", FORMATS)
-def test_a_pointer_of_git_lfs_is_named_with_the_command(kind: str, tmp_path: Path) -> None:
+def test_git_lfs_pointers_are_reported_with_the_command(kind: str, tmp_path: Path) -> None:
     written(tmp_path, "base.stl", POINTER)
     with pytest.raises(InvalidFile) as caught:
         read(written(tmp_path, f"robot.{kind}", FORMATS[kind]("base.stl")))
     assert caught.value.subject == "base.stl" and "git lfs pull" in str(caught.value)
 
 
-def test_a_pointer_of_git_lfs_elsewhere(tmp_path: Path) -> None:
+def test_git_lfs_pointers_in_other_files(tmp_path: Path) -> None:
     with refused(LfsPointer, "robot.urdf"):
         tarsus.load(written(tmp_path, "robot.urdf", POINTER))
     written(tmp_path, "skin.png", POINTER)
@@ -322,7 +326,7 @@ def attaching(file: str, name: str = "m") -> str:
 
 
 @LINKS
-def test_a_model_that_attaches_itself_is_found_before_mujoco_sees_it(tmp_path: Path) -> None:
+def test_self_attached_models_are_rejected_before_mujoco(tmp_path: Path) -> None:
     for texts, circle in (
         ({"a.xml": attaching("a.xml")}, "a.xml -> a.xml"),
         ({"a.xml": attaching("b.xml"), "b.xml": attaching("a.xml")}, "a.xml -> b.xml -> a.xml"),
@@ -367,7 +371,7 @@ def test_deep_and_wide_attachments_are_bounded(tmp_path: Path) -> None:
         read(tmp_path / "w0.xml")
 
 
-def test_what_is_attached_and_included_is_read(tmp_path: Path) -> None:
+def test_attached_and_included_files_are_read(tmp_path: Path) -> None:
     """Two meshes of one name in two folders, an attached model in a third with its own."""
     written(tmp_path, "a/m.obj", TETRAHEDRON)
     written(tmp_path, "b/m.obj", TETRAHEDRON.replace("1 0 0", "2 0 0"))
@@ -398,7 +402,7 @@ def test_what_is_attached_and_included_is_read(tmp_path: Path) -> None:
     assert model.nmesh == 3
 
 
-def test_a_line_of_mujoco_s_errors_is_the_file_s(tmp_path: Path) -> None:
+def test_line_numbers_of_mujoco_errors_refer_to_the_file(tmp_path: Path) -> None:
     text = f'<?xml version="1.0"?>\n<!-- a\nb -->\n<mujoco>\n  <option\n   timestep="x"/>{WORLD}'
     with pytest.raises(InvalidFile, match="line 5"):
         read(written(tmp_path, "robot.xml", f"{text}</mujoco>"))
@@ -420,7 +424,7 @@ def test_xacro_must_be_expanded(text: str, space: str, tmp_path: Path) -> None:
         read(written(tmp_path, "robot.urdf", f'<robot name="r"{space}>{text}</robot>'))
 
 
-def test_a_namespace_of_the_root_means_nothing(tmp_path: Path) -> None:
+def test_root_namespaces_are_ignored(tmp_path: Path) -> None:
     for kind, head in (("urdf", "<robot"), ("sdf", "<sdf"), ("xml", "<mujoco")):
         text = FORMATS[kind]("m.obj").replace(head, f'{head} xmlns="http://www.ros.org"', 1)
         written(tmp_path, "m.obj", TETRAHEDRON)
@@ -442,7 +446,7 @@ def test_actuators_with_several_inputs_do_not_shift_others() -> None:
     assert [(a.name, a.gear, a.control) for a in found.file_actuators] == [("m", 7.0, (-2.0, 3.0))]
 
 
-def test_a_robot_s_files_are_bounded(tmp_path: Path) -> None:
+def test_robot_files_are_limited_in_number_and_size(tmp_path: Path) -> None:
     with (tmp_path / "big.xml").open("wb") as file:
         file.truncate(MAX_BYTES + 1)
     with refused(Unsupported, "big.xml"):
@@ -454,7 +458,7 @@ def test_a_robot_s_files_are_bounded(tmp_path: Path) -> None:
         read(written(tmp_path, "robot.xml", f"<mujoco>{field}{WORLD}</mujoco>"))
 
 
-def test_a_log_allows_no_folder(tmp_path: Path) -> None:
+def test_logs_cannot_allow_folders(tmp_path: Path) -> None:
     """Only the user does: a log that came with a robot cannot open the machine to it."""
     mesh = written(tmp_path / "elsewhere", "m.obj", TETRAHEDRON)
     file = written(tmp_path / "a" / "b" / "c", "robot.xml", mjcf(str(mesh)))

@@ -119,7 +119,7 @@ def test_the_same_robot_as_urdf(how: str) -> None:
     assert ours.actuators == urdf.actuators and ours.file_actuators == urdf.file_actuators
 
 
-def test_the_root_starts_where_the_file_draws_it() -> None:
+def test_the_root_starts_at_its_file_pose() -> None:
     text = WRITTEN["joint at its child"].replace("<link", "<pose>0 1 2 0 0 0</pose><link", 1)
     ours = read_sdf(text)
     np.testing.assert_allclose(ours.keyframes["qpos0"], [0, 1, 2.5, 1, 0, 0, 0, 0], atol=1e-15)
@@ -186,7 +186,7 @@ def test_joints_outside_the_tree_close_loops(kind: str, rows: int) -> None:
     assert [actuator.joint for actuator in mechanism.actuators] == ["drive"]
 
 
-def test_springs_stay_in_the_tree_and_are_kept() -> None:
+def test_joints_with_springs_stay_in_the_tree() -> None:
     mechanism = four_bar(turning("swing", "base rocker") + turning("close", "rod rocker", SPRING))
     assert [loop.joint.name for loop in mechanism.loops] == ["swing"]
     joint = mechanism.bodies[mechanism.joint_index("close")].joint
@@ -232,7 +232,7 @@ def test_a_mimic_axis_follows_its_leader_without_a_motor() -> None:
     assert plain.coefficients == (0.0, 1.0)
 
 
-def test_a_mimic_axis_without_its_leader_moves_by_itself() -> None:
+def test_a_mimic_axis_without_leader_is_free() -> None:
     with warned("mimic-leader-missing", "second"):
         robot = followed('<mimic joint="frist"/>')
     assert not robot.couplings and len(robot.actuators) == 2
@@ -250,7 +250,7 @@ def test_motors_may_be_named() -> None:
         read_sdf(text, driven=["kneee"])
 
 
-def test_what_is_left_out_is_told() -> None:
+def test_ignored_elements_are_reported() -> None:
     text = sdf(FOUR_BAR + turning("swing", "base rocker") + '<plugin name="p"/>')
     plugin, motors = read_sdf(text).unsupported
     assert plugin == "Not read: <plugin> (1)."
@@ -261,7 +261,7 @@ def test_what_is_left_out_is_told() -> None:
     assert "<stiffness>" in told and told.endswith(": drive.")
 
 
-def test_links_look_as_the_file_draws_them(tmp_path: Path) -> None:
+def test_visuals_match_the_file(tmp_path: Path) -> None:
     """A box on a link whose joint is off its frame, in a model that is drawn elsewhere."""
     size = "<size>0.2 0.4 0.6</size>"
     box = f'<visual name="v"><pose>0 0 -0.3 0 0 0</pose><geometry><box>{size}</box></geometry>'
@@ -322,7 +322,9 @@ def framed(name: str, other: str) -> str:
         ),
     ],
 )
-def test_refusals_name_what_is_at_fault(text: str, kind: type[TarsusError], subject: str) -> None:
+def test_rejections_name_the_element_at_fault(
+    text: str, kind: type[TarsusError], subject: str
+) -> None:
     with refused(kind, subject):
         read_sdf(text)
 

@@ -16,7 +16,7 @@ CUBE = np.array([(x, y, z) for x in (0, 1.0) for y in (0, 1.0) for z in (0, 1.0)
 
 
 @pytest.mark.parametrize("extent", [(1, 1, 1), (1, 1, 0), (1, 0, 0), (0, 0, 0), (2, 1e-3, 1e-3)])
-def test_corners_are_found_however_flat_the_points_lie(extent: tuple[float, float, float]) -> None:
+def test_corners_are_found_for_flat_point_sets(extent: tuple[float, float, float]) -> None:
     rng = np.random.default_rng(0)
     turn, _ = np.linalg.qr(rng.normal(size=(3, 3)))
     own = np.unique(CUBE * extent, axis=0)
@@ -28,12 +28,12 @@ def test_corners_are_found_however_flat_the_points_lie(extent: tuple[float, floa
     assert hull_corners(points) == list(range(30, 30 + len(own)))
 
 
-def test_points_on_edges_and_faces_are_no_corners() -> None:
+def test_points_on_edges_and_faces_are_not_corners() -> None:
     middles = np.array([(0.5, 0.5, 0), (0.5, 0, 0), (1, 1, 0.25)])
     assert hull_corners(np.concatenate([middles, CUBE])) == list(range(3, 11))
 
 
-def test_others_than_alike_stay() -> None:
+def test_distinct_candidates_are_kept() -> None:
     ball = [Candidate("ball", 0, np.full(3, 0.5), radius=0.1)]
     slick = [Candidate("slick", 0, np.full(3, 0.5), friction=0.5)]
     other = [Candidate("other", 1, np.full(3, 0.5))]
@@ -48,7 +48,7 @@ def test_others_than_alike_stay() -> None:
 
 
 @pytest.mark.parametrize("name", ["go1", "anymal_c"])
-def test_a_body_in_any_attitude_is_as_low_as_before(name: str) -> None:
+def test_candidate_selection_keeps_the_lowest_point_in_any_attitude(name: str) -> None:
     folder = robots_folder()
     if folder is None:
         pytest.skip("needs example-robot-data")
@@ -66,7 +66,7 @@ def test_a_body_in_any_attitude_is_as_low_as_before(name: str) -> None:
         assert lowest(few, body) == pytest.approx(lowest(balls, body), abs=1e-9)
 
 
-def test_candidates_that_are_named_all_touch_and_uneven_ground_meets_all() -> None:
+def test_named_candidates_and_uneven_ground_keep_all_candidates() -> None:
     folder = robots_folder()
     if folder is None:
         pytest.skip("needs example-robot-data")

@@ -31,6 +31,6 @@ def test_rounding_does_not_stop_a_trot() -> None:
         assert np.abs(feet[0] - feet[1]).max() < angle
 
 
-def test_a_leg_turned_further_is_told_the_tolerance() -> None:
+def test_unsuitable_legs_are_reported_with_the_tolerance() -> None:
     reason = Trot().suits(turned(2 * legs.ALIGNED))
     assert reason is not None and "to within 0.001 rad" in reason

@@ -87,7 +87,7 @@ def test_closed_form_is_the_inverse_of_the_forward_kinematics(name, legs):
             assert float(told) < 1e-9
 
 
-def test_iterations_find_the_pose_where_axes_do_not_meet(skew_leg):
+def test_iteration_solves_legs_with_offset_axes(skew_leg):
     assert not has_closed_form(skew_leg.leg)
     for angles in reachable(skew_leg.leg, 50):
         error, told = missed(skew_leg, angles)
@@ -109,7 +109,7 @@ def test_the_jacobian_is_the_derivative_of_the_pose(name, legs):
 
 
 @pytest.mark.parametrize("name", ROBOTS)
-def test_a_pose_out_of_reach_says_by_how_much(name, legs):
+def test_unreachable_poses_report_their_error(name, legs):
     made = legs[name][0]
     R, p, _ = (np.array(v) for v in made.forward(made.leg.posture))
     far = p.ravel() - [0, 0, made.leg.length]
@@ -124,7 +124,7 @@ def test_a_pose_out_of_reach_says_by_how_much(name, legs):
     assert sole_angles(made.leg, R, p.ravel()) == pytest.approx(made.leg.posture, abs=1e-9)
 
 
-def test_iterations_keep_the_limits_and_say_what_they_miss(skew_leg):
+def test_iteration_respects_limits_and_reports_the_error(skew_leg):
     leg = skew_leg.leg
     R, p, _ = (np.array(v) for v in skew_leg.forward(leg.posture))
     angles, told = skew_leg.inverse(R, p.ravel() - [0, 0, leg.length])
@@ -133,6 +133,6 @@ def test_iterations_keep_the_limits_and_say_what_they_miss(skew_leg):
     assert float(told) > 0.5 * leg.length
 
 
-def test_robots_without_such_legs_are_told_why():
+def test_unsupported_legs_are_rejected_with_the_reason():
     with refused(Unsupported, "mini_cheetah"):
         find_sole_legs(tarsus.load("mini_cheetah"))

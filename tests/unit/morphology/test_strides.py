@@ -30,7 +30,7 @@ def sole(robot, angles: np.ndarray, leg: int) -> tuple[np.ndarray, np.ndarray]:
     return np.array(ca.evalf(R)), np.array(ca.evalf(p)).ravel()
 
 
-def test_two_legs_step_in_turns_and_four_in_diagonals() -> None:
+def test_bipeds_alternate_legs_and_quadrupeds_diagonals() -> None:
     right, left = strides(HOAP1)
     assert (right.half, left.half) == (1, 0) and len(right.joints) == 6
     assert sorted(right.feet + left.feet) == sorted(foot.name for foot in feet(HOAP1))
@@ -53,7 +53,7 @@ def test_a_point_foot_is_lifted_along_its_jacobian() -> None:
         assert moved == pytest.approx([0, 0, 1e-5], abs=1e-8)
 
 
-def test_a_biped_is_bent_no_further_than_it_must() -> None:
+def test_a_biped_is_bent_only_as_far_as_needed() -> None:
     one = strides(HOAP1)[0]
     _, p = sole(HOAP1, one.bent(0.85), 0)
     hip = find_sole_legs(HOAP1)[0].positions[0]
@@ -61,7 +61,7 @@ def test_a_biped_is_bent_no_further_than_it_must() -> None:
     assert (one.bent(1.0) == one.posture).all()
 
 
-def test_what_is_asked_of_two_legs_goes_by_their_length() -> None:
+def test_commands_of_bipeds_scale_with_leg_length() -> None:
     """Froude's law: a robot twice as long is asked for the square root of two times the speed."""
     task = Velocity().fitted(HOAP1)
     length = strides(HOAP1)[0].length
@@ -74,14 +74,14 @@ def test_what_is_asked_of_two_legs_goes_by_their_length() -> None:
         Velocity().commands()
 
 
-def test_an_action_moves_the_legs_and_not_the_arms() -> None:
+def test_actions_move_legs_but_not_arms() -> None:
     moved = Velocity().fitted(HOAP1).moved_motors(HOAP1)
     names = [HOAP1.actuators[k].joint for k in moved]
     assert len(names) == 12 and all("LEG" in name for name in names)
     assert Velocity().moved_motors(CHEETAH) == tuple(range(12))
 
 
-def test_what_an_action_does_not_move_is_held_from_swinging() -> None:
+def test_joints_without_actions_are_damped() -> None:
     """Arms that hang get servos by their inertia, as far as the step bears it; legs keep theirs."""
     q, dt = np.array(HOAP1.keyframes["stand"], float), 0.002
     arms = [k for k, motor in enumerate(HOAP1.actuators) if "ARM" in motor.joint]
@@ -93,7 +93,7 @@ def test_what_an_action_does_not_move_is_held_from_swinging() -> None:
         assert held.kd[k] >= usual.kd[k] or k not in arms
 
 
-def test_rotors_are_added_where_a_file_has_none() -> None:
+def test_rotor_inertias_are_added_to_files_without_them() -> None:
     bare = replace(
         HOAP1,
         bodies=tuple(

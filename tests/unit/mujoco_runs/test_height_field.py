@@ -29,7 +29,7 @@ def measure_height(sim: MujocoSimulation, x: float, y: float) -> float:
     [(Rough(amplitude=0.04), 3e-4), (Tiles(), 2e-3)],
     ids=["rough", "tiles"],
 )
-def test_the_ground_is_as_high_there_and_bears_a_trot(terrain: Terrain, most: float) -> None:
+def test_ground_heights_match_in_mujoco_and_support_a_trot(terrain: Terrain, most: float) -> None:
     sim = MujocoSimulation("mini_cheetah", terrain=terrain, controller="trot")
     places = np.random.default_rng(0).uniform(-0.98 * HALF_WIDTH, 0.98 * HALF_WIDTH, (2, 300))
     measured = [measure_height(sim, *place) for place in places.T]
@@ -42,6 +42,6 @@ def test_the_ground_is_as_high_there_and_bears_a_trot(terrain: Terrain, most: fl
         sim.run(0.1)
 
 
-def test_grounds_that_differ_by_world_are_refused() -> None:
+def test_ground_that_differs_by_world_is_rejected() -> None:
     with refused(Unsupported, "terrain"):
         MujocoSimulation("mini_cheetah", terrain=Rough(amplitude=np.array([0.01, 0.02])))

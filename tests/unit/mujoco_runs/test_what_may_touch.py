@@ -19,7 +19,7 @@ def codes(simulation: Simulation) -> set[str]:
     return {notice.code for notice in simulation.warnings}
 
 
-def test_the_whole_body_on_flat_ground_and_else_the_feet() -> None:
+def test_whole_body_contacts_on_flat_ground_and_feet_otherwise() -> None:
     robot = load("starleth")
     every = tuple(candidate.name for candidate in robot.candidates)
     feet = tuple(name for name in every if "foot" in name)
@@ -50,7 +50,7 @@ def test_several_names_and_patterns_with_commas_between_them() -> None:
         Simulation(robot, contacts="RF_foot,LF_fot")
 
 
-def test_a_log_has_the_feet_and_what_touched() -> None:
+def test_a_log_contains_feet_and_other_contacts() -> None:
     standing = Simulation("starleth", controller="stand").run(0.1)
     feet = [f"{leg}_foot" for leg in ("LF", "RF", "LH", "RH")]
     assert standing["contact"].values.tolist() == feet
@@ -64,7 +64,7 @@ def test_a_log_has_the_feet_and_what_touched() -> None:
     assert set(feet) < set(told) < {candidate.name for candidate in fallen.robot.candidates}
 
 
-def test_mujoco_lets_the_same_touch() -> None:
+def test_mujoco_has_the_same_collision_pairs() -> None:
     pytest.importorskip("mujoco")
     robot = load("starleth")
     assert MujocoSimulation(robot).robot.candidates == robot.candidates

@@ -28,7 +28,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_it_moves_as_mujoco_batch_does(tmp_path: Path) -> None:
+def test_the_batch_matches_mujoco_batch(tmp_path: Path) -> None:
     """The same loop on both; the cart pole touches nothing, so they differ by their integrators, of
     first order both: half the step, half the distance.
     """
@@ -52,7 +52,7 @@ def test_it_moves_as_mujoco_batch_does(tmp_path: Path) -> None:
     assert apart[0] < 0.01 and apart[1] == pytest.approx(apart[0] / 2, rel=0.1)
 
 
-def test_some_worlds_step_and_reset_alone(file: Path) -> None:
+def test_selected_worlds_step_and_reset(file: Path) -> None:
     batch = WorldBatch(str(file), nsim=3, nthread=1)
     batch.qpos[:, 1] = 0.2
     batch.step(nstep=10)
@@ -64,7 +64,7 @@ def test_some_worlds_step_and_reset_alone(file: Path) -> None:
     assert batch.qpos[0, 1] == 0.0 and batch.qpos[1, 1] != 0.0
 
 
-def test_its_bits_are_the_simulation_s(file: Path) -> None:
+def test_the_batch_matches_the_simulation_bitwise(file: Path) -> None:
     batch, one = WorldBatch(str(file), nsim=2, nthread=1), Simulation(str(file), dt=0.002)
     start = np.array([0.0, 0.3])
     batch.qpos[:] = start
@@ -76,7 +76,7 @@ def test_its_bits_are_the_simulation_s(file: Path) -> None:
     assert (batch.qpos == one.q).all() and (batch.qvel == one.u).all()
 
 
-def test_mistakes_are_told_in_a_sentence(file: Path) -> None:
+def test_mistakes_are_reported_in_one_sentence(file: Path) -> None:
     with refused(InvalidValue, "model"):
         WorldBatch(3, nsim=2)  # type: ignore[arg-type]
     batch = WorldBatch(str(file), nsim=2, nthread=1)

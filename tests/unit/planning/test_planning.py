@@ -56,7 +56,7 @@ def planner() -> tarsus.Planner:
 
 
 @pytest.mark.parametrize("kind", spline.EXTRA_KNOTS)
-def test_a_spline_goes_through_its_knots_and_stays_where_it_ends(kind: str) -> None:
+def test_splines_interpolate_their_knots_and_hold_the_last(kind: str) -> None:
     knots = np.random.default_rng(0).normal(size=(6, 3))
     for k in range(6):
         assert spline.value(kind, knots, k) == pytest.approx(knots[k], abs=1e-12)
@@ -64,7 +64,7 @@ def test_a_spline_goes_through_its_knots_and_stays_where_it_ends(kind: str) -> N
     assert spline.value(kind, knots, -2.0) == pytest.approx(knots[0], abs=1e-12)
 
 
-def test_the_cubic_is_hermite_s_with_slopes_between_the_neighbors() -> None:
+def test_cubic_splines_are_hermite_splines() -> None:
     knots = np.random.default_rng(1).normal(size=7)
     padded = np.array([knots[0], *knots, knots[-1]])
     slopes = (padded[2:] - padded[:-2]) / 2
@@ -78,7 +78,7 @@ def test_the_cubic_is_hermite_s_with_slopes_between_the_neighbors() -> None:
 # ---------------------------------------------------------------- strides
 
 
-def test_a_side_does_what_the_other_did_half_a_stride_before() -> None:
+def test_alternating_sides_are_half_a_stride_apart() -> None:
     """Of the share of samples that stride; the others, and the first, are as they were drawn."""
     image = leg_symmetries(tarsus.load("mini_cheetah"))[0]
     found = strides((0.5, 0.4), (image,), 0.1)
@@ -92,7 +92,7 @@ def test_a_side_does_what_the_other_did_half_a_stride_before() -> None:
     assert np.array_equal(drawn[:, :2], before[:, :2])
 
 
-def test_a_plan_goes_on_in_stride() -> None:
+def test_plans_continue_the_alternation_of_legs() -> None:
     robot = tarsus.load("mini_cheetah")
     rest = np.asarray(robot.keyframes["stand"])[actuated_indices(robot)[0]]
     image = leg_symmetries(robot)[0]
@@ -162,7 +162,7 @@ def _costs(planner: tarsus.Planner) -> ca.Function:
     return ca.Function("costs", given, [ca.vertcat(*(costs[k] for k in work.goal.weights()))])
 
 
-def test_the_same_seed_plans_the_same_bits_on_any_threads(planner: tarsus.Planner) -> None:
+def test_plans_are_bitwise_equal_for_any_number_of_threads(planner: tarsus.Planner) -> None:
     q = np.array(planner.robot.keyframes["stand"])
     u = np.full(planner.robot.nu, 0.1)
     other = made(threads=2)
@@ -176,7 +176,7 @@ def test_the_same_seed_plans_the_same_bits_on_any_threads(planner: tarsus.Planne
     assert [plan.t for plan in other.plans] == [0.0, 0.02, 0.065]
 
 
-def test_a_time_before_the_last_begins_anew(planner: tarsus.Planner) -> None:
+def test_an_earlier_time_resets_the_planner(planner: tarsus.Planner) -> None:
     q, u = np.array(planner.robot.keyframes["stand"]), np.zeros(planner.robot.nu)
     planner.reset()
     first = planner(0.0, q, u)
@@ -184,7 +184,7 @@ def test_a_time_before_the_last_begins_anew(planner: tarsus.Planner) -> None:
     assert np.array_equal(planner(0.0, q, u), first) and len(planner.plans) == 1
 
 
-def test_knots_stand_still_while_time_goes_on(planner: tarsus.Planner) -> None:
+def test_knots_stay_at_fixed_times(planner: tarsus.Planner) -> None:
     """A plan that no sample changes goes on as it was, and stays where it ended."""
     held = planner._active[-1]
     knots = np.random.default_rng(3).normal(size=held.proposal.mean.shape)
@@ -203,7 +203,7 @@ def test_knots_stand_still_while_time_goes_on(planner: tarsus.Planner) -> None:
     planner.reset()
 
 
-def test_a_late_plan_begins_where_the_robot_will_be() -> None:
+def test_a_delayed_plan_starts_at_the_predicted_state() -> None:
     """Until then the plan before is in force."""
     late = made(timing=PlanTiming(horizon=HORIZON, spacing=0.05, rate=50.0, delay=0.02))
     q, u = np.array(late.robot.keyframes["stand"]), np.zeros(late.robot.nu)
@@ -237,7 +237,7 @@ def test_mppi_is_the_mean_under_weighted_samples() -> None:
     assert 1 < found.effective < method.samples
 
 
-def test_cem_finds_a_minimum_and_keeps_looking() -> None:
+def test_cem_finds_a_minimum_and_keeps_exploring() -> None:
     goal = np.random.default_rng(4).normal(size=(3, 2))
     method = CEM(samples=300, rounds=40, noise=1.0, least=0.01)
     begin = Proposal(np.zeros((3, 2)), np.ones((3, 2)))
@@ -252,7 +252,7 @@ def test_cem_finds_a_minimum_and_keeps_looking() -> None:
 
 
 @pytest.mark.parametrize("name", registry.names(METHODS))
-def test_what_diverges_has_no_say_and_nothing_is_lost_if_all_does(name: str) -> None:
+def test_diverged_samples_are_ignored(name: str) -> None:
     method = registry.member_class(METHODS, "method", name, SamplingMethod)(samples=64, rounds=1)  # pyright: ignore[reportCallIssue]
     begin = Proposal(np.full((4, 3), 0.2), np.full((4, 3), 0.1))
     random = np.random.default_rng(6)
@@ -268,7 +268,7 @@ def test_what_diverges_has_no_say_and_nothing_is_lost_if_all_does(name: str) -> 
     assert np.array_equal(lost.mean, begin.mean) and lost.effective == 0
 
 
-def test_legs_of_a_pair_move_alike() -> None:
+def test_paired_legs_move_equally() -> None:
     """Left and right as the mirror of the robot says; front and hind, diagonals: the same feet."""
     robot = tarsus.load("mini_cheetah")
     found = leg_symmetries(robot)
@@ -294,7 +294,7 @@ def test_legs_of_a_pair_move_alike() -> None:
 
 
 @pytest.mark.parametrize("name", registry.names(GOALS))
-def test_a_goal_s_costs_have_weights_and_are_never_negative(name: str) -> None:
+def test_costs_have_weights_and_are_not_negative(name: str) -> None:
     goal: Goal = registry.member_class(GOALS, "goal", name, Goal)()
     work = made().rollouts.work
     ground = goal.ground() or work.scene.terrain
@@ -336,7 +336,9 @@ def test_a_goal_s_costs_have_weights_and_are_never_negative(name: str) -> None:
         ({"worlds": 7}, UnknownName, "worlds"),
     ],
 )
-def test_planning_mistakes_are_named(options: Any, kind: type[TarsusError], subject: str) -> None:
+def test_planning_mistakes_are_reported_by_name(
+    options: Any, kind: type[TarsusError], subject: str
+) -> None:
     with refused(kind, subject):
         tarsus.Planner(**options)
 
@@ -364,9 +366,7 @@ def test_an_invalid_push_is_rejected_before_anything_is_compiled(
 
 
 @pytest.mark.parametrize("start", [0.0, 0.02])
-def test_a_push_may_start_at_once_and_last_to_the_end(
-    planner: tarsus.Planner, start: float
-) -> None:
+def test_a_push_may_span_the_whole_run(planner: tarsus.Planner, start: float) -> None:
     base = planner.robot.bodies[0].name
     world = tarsus.Simulation(planner.robot, controller=planner, dt=0.001, pushes=base)
     log, result = run(planner, world, 0.04, BasePush(200.0, start=start, duration=0.02))
@@ -386,7 +386,7 @@ def test_a_push_must_lie_within_the_run() -> None:
             push.check(2.0)
 
 
-def test_a_pace_that_cannot_be_kept_and_unknown_commands(planner: tarsus.Planner) -> None:
+def test_invalid_timing_and_commands_are_rejected(planner: tarsus.Planner) -> None:
     with refused(InvalidValue, "delay"):
         PlanTiming(rate=100.0, delay=0.02)
     with refused(UnknownName, "sped"):

@@ -37,7 +37,7 @@ def standing(tmp_path_factory: pytest.TempPathFactory) -> BoundPolicy:
     return BoundPolicy.of(contract(folder, scale=0.0), load("mini_cheetah"))
 
 
-def test_trials_of_a_shorter_plan_are_the_first(standing: BoundPolicy) -> None:
+def test_a_shorter_plan_has_the_first_trials(standing: BoundPolicy) -> None:
     long, short = draw(standing, STILL), draw(standing, STILL.shortened(2))
     np.testing.assert_array_equal(long.conditions.q[:2], short.conditions.q)
     np.testing.assert_array_equal(long.pushes[0.0][:2], short.pushes[0.0])
@@ -66,14 +66,14 @@ def test_legs_without_gains_let_the_robot_fall(standing: BoundPolicy) -> None:
         assert (2 * done.succeeded.sum() > STILL.count) == stands
 
 
-def test_a_robot_that_stands_does_so_on_soft_ground(standing: BoundPolicy) -> None:
+def test_a_standing_robot_stands_on_soft_ground(standing: BoundPolicy) -> None:
     """Ground stiffness is varied under a law that has one."""
     margin = margins.find_margin(standing, PolicyEngine(), GROUND, STILL.shortened(2))
     assert margin.law == margins.SOFT_LAW
     assert margins.FACTORS[GROUND].position(margin.value) > 0.5
 
 
-def test_joint_friction_is_that_of_the_torque_limit(standing: BoundPolicy) -> None:
+def test_joint_friction_scales_with_the_torque_limit(standing: BoundPolicy) -> None:
     conditions = Conditions.alike(standing, 2)
     rubbing = replace(conditions, joint_friction=np.array([0.0, 0.5]))
     for joint, values in dry_friction(standing, rubbing).items():
@@ -124,7 +124,7 @@ def test_swings_are_counted_between_lift_off_and_touchdown() -> None:
     assert np.isinf(np.delete(swings, [4, 6])).all()
 
 
-def test_the_first_event_is_the_first_measure_out_of_its_usual_range() -> None:
+def test_the_first_event_is_the_first_measure_out_of_its_normal_range() -> None:
     """Joint limit at period 3, slip at period 5, a fall at period 8."""
     quiet = np.zeros((10, 1))
     slip, limit = quiet.copy(), quiet.copy()
@@ -138,7 +138,7 @@ def test_the_first_event_is_the_first_measure_out_of_its_usual_range() -> None:
     assert events.first_events("moreau", late, usual).counts == {events.NO_EVENT: 1}
 
 
-def test_engines_are_compared_only_beyond_their_intervals() -> None:
+def test_engines_are_compared_only_if_their_intervals_are_disjoint() -> None:
     rows = [EngineResult("a", DT, Survival(20, 20)), EngineResult("b", DT, Survival(18, 20))]
     assert separation.best_and_worst(rows) is None
     rows.append(EngineResult("c", DT, Survival(2, 20)))
@@ -148,7 +148,7 @@ def test_engines_are_compared_only_beyond_their_intervals() -> None:
     assert separation.best_and_worst([EngineResult("d", DT, failure="refused")]) is None
 
 
-def test_ground_too_soft_to_stand_on_is_named(standing: BoundPolicy) -> None:
+def test_ground_too_soft_to_stand_on_is_reported(standing: BoundPolicy) -> None:
     """Under a spring of 20 N/m the robot sinks by more than its height; stiffer ones carry it."""
     soft = PolicyEngine("compliant", parameters=("c_N=20", "c_T=20"))
     chosen = {**engines_by_name(["moreau"]), "soft ground": soft}

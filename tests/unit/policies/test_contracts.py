@@ -107,7 +107,7 @@ def test_metadata_of_mjlab(tmp_path: Path) -> None:
     assert BoundPolicy.of(contract, load("mini_cheetah")).count == JOINTS
 
 
-def test_metadata_of_holosoma_asks_for_the_default_positions(tmp_path: Path) -> None:
+def test_metadata_of_holosoma_lacks_the_default_positions(tmp_path: Path) -> None:
     names = [f"joint_{k}" for k in range(JOINTS)]
     file = linear(
         tmp_path / "ppo.onnx",
@@ -148,7 +148,7 @@ terms = ["projected_gravity", { name = "joint_pos_rel", scale = 2, history = 3 }
 """
 
 
-def test_a_contract_by_hand_comes_back_as_it_was_written(tmp_path: Path) -> None:
+def test_a_contract_round_trips(tmp_path: Path) -> None:
     linear(tmp_path / "policy.onnx", 39)
     (tmp_path / "policy.toml").write_text(TOML)
     contract = load_contract(tmp_path)
@@ -158,7 +158,7 @@ def test_a_contract_by_hand_comes_back_as_it_was_written(tmp_path: Path) -> None
         assert getattr(again, name) == getattr(contract, name)
 
 
-def test_settings_stand_above_files(tmp_path: Path) -> None:
+def test_settings_override_files(tmp_path: Path) -> None:
     linear(tmp_path / "policy.onnx", 39)
     (tmp_path / "policy.toml").write_text(TOML)
     contract = load_contract(tmp_path, settings=["rate=50", "order=alphabetical"])
@@ -179,7 +179,9 @@ def test_settings_stand_above_files(tmp_path: Path) -> None:
         ("rate", InvalidValue, "rate"),
     ],
 )
-def test_a_wrong_value_is_named(tmp_path: Path, setting: str, kind: Any, subject: str) -> None:
+def test_wrong_values_are_reported_by_name(
+    tmp_path: Path, setting: str, kind: Any, subject: str
+) -> None:
     file = linear(tmp_path / "policy.onnx", 39)
     with refused(kind, subject):
         load_contract(file, settings=[setting])
@@ -197,7 +199,7 @@ def test_a_wrong_value_is_named(tmp_path: Path, setting: str, kind: Any, subject
         ({"terms": (Term("joint_pos", (1.0, 2.0)),)}, InvalidFile, "joint_pos"),
     ],
 )
-def test_what_does_not_fit_the_robot_or_the_network_is_named(
+def test_mismatches_with_robot_or_network_are_reported_by_name(
     tmp_path: Path, change: dict[str, Any], kind: Any, subject: str
 ) -> None:
     linear(tmp_path / "policy.onnx", 39)

@@ -38,17 +38,17 @@ def trial(score: float, swaying: float) -> ContractTrial:
         ((0.1, np.inf), (0.1, np.inf), 0.0),  # both fall at once
     ],
 )
-def test_a_gain_is_one_of_the_score_or_of_calmness(
+def test_gain_counts_score_and_calmness(
     after: tuple[float, float], before: tuple[float, float], gain: float
 ) -> None:
     assert trial(*after).gain(trial(*before)) == pytest.approx(gain)
 
 
-def test_the_same_trial_gains_nothing() -> None:
+def test_equal_trials_have_no_gain() -> None:
     assert trial(0.8, 0.02).gain(trial(0.8, 0.02)) < MIN_GAIN
 
 
-def test_sway_is_that_before_the_fall() -> None:
+def test_sway_counts_only_time_before_the_fall() -> None:
     """A base that turns at 2 rad/s about each axis, and wildly after its fall."""
     u = np.full((10, 1, 6), 2.0)
     u[6:] = 1e6
@@ -57,7 +57,7 @@ def test_sway_is_that_before_the_fall() -> None:
     assert sway(done) == pytest.approx(2.0)
 
 
-def test_joints_level_by_level_are_in_the_order_of_isaac_lab() -> None:
+def test_breadth_first_joints_match_isaac_lab() -> None:
     """Of Mini Cheetah: hips sideways, then hips, then knees, as the file lists the legs."""
     robot = resolve.robot("mini_cheetah")
     joints = tuple(motor.joint for motor in robot.actuators)

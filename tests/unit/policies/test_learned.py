@@ -69,7 +69,7 @@ def test_an_exported_policy_gives_the_same_log(tmp_path: Path, policy: Policy) -
 
 
 @pytest.mark.parametrize("settings", [("history=3",), ("action_filter=0.5",)])
-def test_states_of_the_network_stand_for_history_and_filter(
+def test_network_states_replace_history_and_filter(
     tmp_path: Path, settings: tuple[str, ...]
 ) -> None:
     """Torques at states of a random walk, against the task's own controller."""
@@ -90,7 +90,7 @@ def test_states_of_the_network_stand_for_history_and_filter(
         assert controller(0.004 * k, q, u) == pytest.approx(expected, abs=2e-3)
 
 
-def test_terms_are_the_task_s_observation(tmp_path: Path, policy: Policy) -> None:
+def test_terms_match_the_task_observation(tmp_path: Path, policy: Policy) -> None:
     """Every part of the observation but the last action, at random states."""
     environment = trial_environment(policy, "moreau", 0.004, "plane")
     observer = TaskObserver(environment.work, environment.terrain.parameters())

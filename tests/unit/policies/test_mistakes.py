@@ -52,7 +52,7 @@ def named(contract: Contract) -> JointNames:
 
 
 @pytest.mark.parametrize("name", [n for n in MISTAKES if n not in ("order of gains",)])
-def test_a_mistake_is_mended_by_its_like(name: str) -> None:
+def test_a_mistake_is_undone_by_the_same_kind_of_change(name: str) -> None:
     """Sorted orders of joints and terms, which forget what they changed, excepted."""
     broken = [
         c
@@ -68,14 +68,14 @@ def test_a_mistake_is_mended_by_its_like(name: str) -> None:
     assert mended >= len(broken) - 1
 
 
-def test_joints_sorted_by_mistake_are_mended_by_the_robot_s_order() -> None:
+def test_sorted_joints_are_undone_by_the_robot_s_order() -> None:
     right = CONTRACT.with_values("test", joints=JOINTS)
     tries = [c for _, c in MISTAKES["joint order"](right, named(right))]
     broken = next(c for c in tries if c.joints == tuple(sorted(JOINTS)))
     assert JOINTS in {c.joints for _, c in MISTAKES["joint order"](broken, named(broken))}
 
 
-def test_scales_of_torque_limit_over_stiffness_are_tried() -> None:
+def test_scales_from_torque_limit_and_stiffness_are_tried() -> None:
     uniform = CONTRACT.with_values("test", scale=0.25, torque_limit=20.0)
     tries = [c.scale for _, c in MISTAKES["action scale of each joint"](uniform, named(uniform))]
     assert tries == [tuple(0.25 * 20.0 / (10.0 + k) for k in range(8))]
@@ -92,7 +92,7 @@ def _same(one: tuple[object, ...], other: tuple[object, ...]) -> bool:
     return tuple(plain) == other
 
 
-def test_gains_in_the_robot_s_order_are_mended() -> None:
+def test_gains_in_the_robot_s_order_are_undone() -> None:
     broken = [c for n, _, c in changes(CONTRACT, named(CONTRACT)) if n == "order of gains"]
     assert {c.kp for c in broken} != {CONTRACT.kp}
     for contract in broken:
@@ -100,7 +100,7 @@ def test_gains_in_the_robot_s_order_are_mended() -> None:
         assert CONTRACT.kp in {c.kp for _, c in again}
 
 
-def test_what_cannot_be_wrong_is_not_tried() -> None:
+def test_impossible_mistakes_are_not_tried() -> None:
     """Without history, quaternion and gravity there is nothing to mend in them."""
     plain = CONTRACT.with_values("test", terms=(Term("joint_pos"),), kp=20.0)
     tried = {name for name, _, _ in changes(plain, named(plain))}

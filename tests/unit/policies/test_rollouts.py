@@ -52,7 +52,7 @@ def view(policy: BoundPolicy, q: Array, u: Array, action: Array) -> ObservedStat
     )
 
 
-def test_an_observation_is_what_its_terms_say(bound: BoundPolicy) -> None:
+def test_observations_consist_of_their_terms(bound: BoundPolicy) -> None:
     """Compared with the definitions, through two samples."""
     rng, robot = np.random.default_rng(2), bound.robot
     observe, seen, before = Observer(bound), np.zeros(0), np.zeros((3, 12))
@@ -69,7 +69,7 @@ def test_an_observation_is_what_its_terms_say(bound: BoundPolicy) -> None:
         before = joints
 
 
-def test_one_robot_moves_as_in_a_batch(bound: BoundPolicy) -> None:
+def test_a_single_robot_moves_as_in_a_batch(bound: BoundPolicy) -> None:
     """A controller of a `Simulation`, and a rollout: torques are the same at every step."""
     worlds = PolicyEngine("moreau").worlds(bound, Conditions.alike(bound, 3), DT)
     begun = np.array(worlds.q)
@@ -84,7 +84,7 @@ def test_one_robot_moves_as_in_a_batch(bound: BoundPolicy) -> None:
     assert done.survived.all()
 
 
-def test_mujoco_moves_alike(bound: BoundPolicy) -> None:
+def test_mujoco_rollouts_agree(bound: BoundPolicy) -> None:
     """The same robot, servos and network: where it stands differs by the contacts' give."""
     done = rollout(
         bound, PolicyEngine("").worlds(bound, Conditions.alike(bound, 2), DT), np.zeros((2, 3)), 0.5
@@ -102,7 +102,7 @@ def test_mujoco_moves_alike(bound: BoundPolicy) -> None:
     np.testing.assert_allclose(done.position[-1, 0], ours.position[-1, 0], atol=0.02)
 
 
-def test_a_world_does_not_depend_on_its_place(bound: BoundPolicy) -> None:
+def test_a_world_does_not_depend_on_its_index(bound: BoundPolicy) -> None:
     rng, conditions = np.random.default_rng(3), Conditions.alike(bound, 4)
     conditions.q[:, 7:] += 0.1 * rng.normal(size=(4, 12))
     first = rollout(bound, PolicyEngine().worlds(bound, conditions, DT), np.zeros((4, 3)), 0.2)
@@ -113,7 +113,7 @@ def test_a_world_does_not_depend_on_its_place(bound: BoundPolicy) -> None:
     np.testing.assert_array_equal(first.position, second.position[:, ::-1])
 
 
-def test_a_delay_holds_signals_back() -> None:
+def test_delays_apply_to_signals() -> None:
     class Recorder:
         dt, delay = DT, np.array([0.0, 0.01, 0.03])
 
@@ -133,7 +133,7 @@ def test_a_delay_holds_signals_back() -> None:
         np.testing.assert_array_equal(found[:, world], np.maximum((now - steps) // 4, 0))
 
 
-def test_a_network_that_returns_no_number_is_named(tmp_path: Path) -> None:
+def test_non_finite_network_outputs_are_reported(tmp_path: Path) -> None:
     made = contract(tmp_path)
     network(tmp_path / "policy.onnx", 42, bias=np.nan)
     broken = BoundPolicy.of(made, load("mini_cheetah"))
@@ -146,7 +146,7 @@ def test_a_network_that_returns_no_number_is_named(tmp_path: Path) -> None:
         )
 
 
-def test_a_network_carries_its_memory(tmp_path: Path) -> None:
+def test_recurrent_state_is_passed_between_calls(tmp_path: Path) -> None:
     """h' = h + obs and action = h': states are found by their names."""
     shape = [1, 1, 3]
     graph = helper.make_graph(
@@ -181,7 +181,7 @@ def test_wilson_s_interval() -> None:
 
 
 @pytest.mark.parametrize("law", ["moreau", ""])
-def test_fallen_robots_leave_the_others_as_they_are(bound: BoundPolicy, law: str) -> None:
+def test_fallen_robots_do_not_affect_others(bound: BoundPolicy, law: str) -> None:
     """A robot without gains falls; its neighbor moves as it does alone."""
     conditions = replace(Conditions.alike(bound, 2), gains=np.array([0.0, 1.0]))
     both = rollout(bound, PolicyEngine(law).worlds(bound, conditions, DT), np.zeros((2, 3)), 0.8)

@@ -25,7 +25,7 @@ def copied_compiler(tmp_path: Path) -> Path:
     return Path(shutil.copytree(cache.COMPILER, tmp_path / "program", ignore=ignored))
 
 
-def test_the_same_sources_have_the_same_hash_wherever_they_lie(copied_compiler: Path) -> None:
+def test_source_hashes_do_not_depend_on_the_location(copied_compiler: Path) -> None:
     assert cache.source_hash(copied_compiler) == cache.source_hash()
 
 
@@ -63,13 +63,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @POSIX
-def test_only_the_user_can_write_what_is_kept(folder: Path) -> None:
+def test_cached_files_are_writable_only_by_the_user(folder: Path) -> None:
     assert cache.read("mine.o") == b"code"
     assert folder.stat().st_mode & 0o777 == 0o700
     assert (folder / "mine.o").stat().st_mode & 0o777 == 0o600
 
 
-def test_an_object_under_another_s_name_is_not_used(folder: Path) -> None:
+def test_cached_objects_with_a_wrong_name_are_not_used(folder: Path) -> None:
     cache.write("other.o", b"another robot's code")
     shutil.copy(folder / "other.o", folder / "mine.o")
     assert cache.read("mine.o") is None
@@ -79,7 +79,7 @@ def test_an_object_under_another_s_name_is_not_used(folder: Path) -> None:
 @POSIX
 @pytest.mark.parametrize("what", [".", "mine.o"])
 @pytest.mark.parametrize("mode", [0o777, 0o770, 0o1777, 0o702])
-def test_what_others_may_write_is_not_used_and_said_once(
+def test_cache_folders_writable_by_others_are_reported_once(
     folder: Path, what: str, mode: int
 ) -> None:
     (folder / what).chmod(mode)
@@ -92,7 +92,7 @@ def test_what_others_may_write_is_not_used_and_said_once(
 
 
 @POSIX
-def test_nothing_is_kept_where_others_may_write(folder: Path) -> None:
+def test_nothing_is_cached_in_folders_writable_by_others(folder: Path) -> None:
     folder.chmod(0o777)
     with pytest.warns(TarsusWarning, match="users can write"):
         cache.write("next.o", b"code")
@@ -103,7 +103,7 @@ def test_nothing_is_kept_where_others_may_write(folder: Path) -> None:
     not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can give files away"
 )
 @pytest.mark.parametrize("what", [".", "mine.o"])
-def test_another_user_s_code_is_not_used(folder: Path, what: str) -> None:
+def test_cached_code_of_another_user_is_not_used(folder: Path, what: str) -> None:
     os.chown(folder / what, 12345, 12345)
     with pytest.warns(TarsusWarning, match=r"another user \(uid 12345\)"):
         assert cache.read("mine.o") is None
@@ -128,7 +128,7 @@ def huge(file: Path) -> None:
 
 @POSIX
 @pytest.mark.parametrize("put", [a_pipe, a_link, endless, huge, Path.mkdir])
-def test_what_is_no_regular_file_neither_hangs_nor_fills_memory(
+def test_special_files_in_the_cache_neither_hang_nor_fill_memory(
     folder: Path, put: Callable[[Path], None]
 ) -> None:
     (folder / "mine.o").rename(folder / "elsewhere")
@@ -137,7 +137,7 @@ def test_what_is_no_regular_file_neither_hangs_nor_fills_memory(
         assert cache.read("mine.o") is None
 
 
-def test_without_a_home_nothing_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_home_nothing_is_cached(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TARSUS_CACHE", raising=False)
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
 
@@ -149,7 +149,7 @@ def test_without_a_home_nothing_is_kept(monkeypatch: pytest.MonkeyPatch) -> None
     assert cache.read("mine.o") is None
 
 
-def test_code_that_takes_long_is_told_before_it_is_compiled(
+def test_long_compilations_are_announced(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Once: what is in the cache is only read."""

@@ -64,7 +64,7 @@ def objects(folder: Path) -> list[str]:
     return sorted(file.name.partition(".")[2].removesuffix("o") for file in folder.glob("*.o"))
 
 
-def test_a_command_tells_that_it_waits_for_a_loop(capsys: pytest.CaptureFixture[str]) -> None:
+def test_commands_report_waiting_for_a_cold_loop(capsys: pytest.CaptureFixture[str]) -> None:
     worlds = Worlds(two_cold_loops())
     worlds.set("x", 8.0)
     with Progress(quiet=False, verbose=True) as progress:
@@ -81,7 +81,7 @@ def test_a_command_tells_that_it_waits_for_a_loop(capsys: pytest.CaptureFixture[
     assert not capsys.readouterr().err, "no command listens"
 
 
-def test_a_run_s_time_is_without_that_for_which_it_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_run_time_excludes_waiting_for_compilation(monkeypatch: pytest.MonkeyPatch) -> None:
     make = native._cold_loop
 
     def slow(*given: Any, **named: Any) -> Any:
@@ -99,7 +99,7 @@ def test_a_run_s_time_is_without_that_for_which_it_waits(monkeypatch: pytest.Mon
     assert len(into[0][0]["q"]) == 8
 
 
-def test_a_loop_is_compiled_when_a_world_enters_it(own_cache: Path) -> None:
+def test_cold_loops_compile_when_entered(own_cache: Path) -> None:
     worlds, x = Worlds(two_cold_loops()), 0.0
     worlds.set("x", x)
     seen = []
@@ -113,7 +113,7 @@ def test_a_loop_is_compiled_when_a_world_enters_it(own_cache: Path) -> None:
     assert seen[-1][1] == ["", "0.", "1."]
 
 
-def test_all_can_be_compiled_ahead(own_cache: Path) -> None:
+def test_cold_loops_can_be_compiled_ahead(own_cache: Path) -> None:
     worlds = Worlds(two_cold_loops())
     worlds.compile_ahead()
     assert objects(own_cache) == ["", "0.", "1."]
@@ -122,7 +122,7 @@ def test_all_can_be_compiled_ahead(own_cache: Path) -> None:
 
 @pytest.mark.parametrize("threads", [1, 4])
 @pytest.mark.parametrize("lanes", [1, 4])
-def test_worlds_that_enter_at_once_get_the_same(threads: int, lanes: int) -> None:
+def test_worlds_that_enter_together_share_a_cold_loop(threads: int, lanes: int) -> None:
     begin = np.arange(200.0)
     worlds = Worlds(two_cold_loops(), 200, threads=threads, lanes=lanes)
     worlds.set("x", begin[:, None])
@@ -145,7 +145,7 @@ def broken(monkeypatch: pytest.MonkeyPatch, instead: Callable[[], None]) -> None
     monkeypatch.setattr(native, "compile_module", late)
 
 
-def test_what_cannot_be_compiled_is_raised_and_tried_again(
+def test_failed_compilations_raise_and_are_retried(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     worlds = Worlds(two_cold_loops())
@@ -160,7 +160,7 @@ def test_what_cannot_be_compiled_is_raised_and_tried_again(
     assert worlds.get("x")[0, 0] == 22
 
 
-def test_ctrl_c_while_it_compiles_is_heard_afterwards(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_during_compilation_acts_afterwards(monkeypatch: pytest.MonkeyPatch) -> None:
     sent = threading.Event()
 
     def interrupt() -> None:
@@ -176,7 +176,9 @@ def test_ctrl_c_while_it_compiles_is_heard_afterwards(monkeypatch: pytest.Monkey
     assert sent.is_set() and worlds.get("x")[0, 0] == 22
 
 
-def test_it_is_read_from_the_cache(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cold_loops_are_read_from_the_cache(
+    own_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for _ in range(2):
         worlds = Worlds(two_cold_loops())
         worlds.set("x", 10.0)
@@ -204,7 +206,7 @@ def waiting(cold: bool) -> Program:
     return b.program(x=after["x"] + after["y"] + 0 * held[2])
 
 
-def test_a_function_is_passed_what_it_reads_and_gives_back_what_is_read_after_it() -> None:
+def test_cold_functions_pass_only_live_registers() -> None:
     program = waiting(cold=True)
     [found] = cold_interfaces(program)
     assert found.live_in == [("~held", 0), ("~more", 0), ("~x", 0), ("~y", 0)]

@@ -58,7 +58,7 @@ def told(x: float) -> float:
     return x + 1 if square >= 1000 and x >= 10 else square
 
 
-def test_loops_inside_loops_are_compiled_ahead_too() -> None:
+def test_nested_cold_loops_are_compiled_ahead() -> None:
     seen: list[str] = []
     worlds = Worlds(counting(seen.append))
     assert seen == []
@@ -70,7 +70,7 @@ def test_loops_inside_loops_are_compiled_ahead_too() -> None:
 
 
 @pytest.mark.parametrize("lanes", [1, 4])
-def test_a_body_is_traced_when_a_world_enters_it(lanes: int) -> None:
+def test_cold_bodies_are_traced_when_entered(lanes: int) -> None:
     traced: list[str] = []
     worlds = Worlds(counting(traced.append), 5, lanes=lanes)
     begin = np.arange(5.0)
@@ -85,7 +85,7 @@ def test_a_body_is_traced_when_a_world_enters_it(lanes: int) -> None:
     assert traced == ["squared", "back"]
 
 
-def test_a_loop_is_given_what_it_alone_carries() -> None:
+def test_cold_loops_carry_their_own_values() -> None:
     b = Builder("carrying")
     x = b.declare("x", 1)
 
@@ -101,7 +101,7 @@ def test_a_loop_is_given_what_it_alone_carries() -> None:
         assert worlds.get("x")[0, 0] == expected
 
 
-def test_whole_it_is_what_it_would_have_been() -> None:
+def test_eager_tracing_gives_the_same_program() -> None:
     on_need, at_once = counting(), counting(cold=False)
     assert on_need.has_untraced and not on_need.expanded.has_untraced and not at_once.has_untraced
     assert on_need.expanded.tables.keys() == at_once.tables.keys()
@@ -111,7 +111,7 @@ def test_whole_it_is_what_it_would_have_been() -> None:
             np.testing.assert_array_equal(reference.run(on_need, values, 4)[name], value)
 
 
-def test_bodies_are_read_by_the_next_process(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cold_bodies_are_cached_across_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(program_cache, "cache_key", lambda plan: plan)
     traced: list[str] = []
     first = program_cache.cached_program("counting", lambda _: counting(traced.append)).expanded
@@ -120,7 +120,7 @@ def test_bodies_are_read_by_the_next_process(monkeypatch: pytest.MonkeyPatch) ->
     assert again.expanded.fingerprint == first.fingerprint
 
 
-def test_what_was_not_kept_is_traced_where_it_is_missing(
+def test_missing_cached_bodies_are_traced_again(
     monkeypatch: pytest.MonkeyPatch, own_cache: Path
 ) -> None:
     monkeypatch.setattr(program_cache, "cache_key", lambda plan: plan)
@@ -133,7 +133,7 @@ def test_what_was_not_kept_is_traced_where_it_is_missing(
         assert file.read_bytes() == lost
 
 
-def test_a_body_reads_what_its_closure_holds_alone() -> None:
+def test_cold_bodies_read_only_their_closure() -> None:
     b = Builder("hidden")
     x = b.declare("x", 1)
     hidden = cache(lambda: b.store("hidden", x + 1))
@@ -143,7 +143,7 @@ def test_a_body_reads_what_its_closure_holds_alone() -> None:
         b.program(x=after["x"]).expanded.fingerprint.isalnum()
 
 
-def test_a_body_declares_nothing_that_lasts() -> None:
+def test_cold_bodies_declare_only_temporaries() -> None:
     b = Builder("lasting")
     x = b.declare("x", 1)
     after = b.cold_loop({"x": x}, lambda _: ({"x": b.parameter("p")}, SX(0)), 1, x)
@@ -152,7 +152,7 @@ def test_a_body_declares_nothing_that_lasts() -> None:
 
 
 @pytest.mark.parametrize("cold", [False, True])
-def test_what_is_looked_up_and_not_read_is_left_out(cold: bool) -> None:
+def test_unused_lookups_are_dropped(cold: bool) -> None:
     b = Builder("unread")
     x = b.declare("x", 1)
     loop = b.cold_loop if cold else b.loop
@@ -172,7 +172,7 @@ def test_what_is_looked_up_and_not_read_is_left_out(cold: bool) -> None:
     np.testing.assert_array_equal(found["x"], worlds.get("x"))
 
 
-def test_a_function_is_held_as_it_is() -> None:
+def test_functions_in_closures_are_captured_by_value() -> None:
     values, x = [SX.sym("a")], SX.sym("x", 2)
 
     def inner() -> SX:
@@ -190,7 +190,7 @@ def test_a_function_is_held_as_it_is() -> None:
     assert ca.is_equal(kept(), before, 9) and not ca.is_equal(outer(), before, 9)
 
 
-def test_what_a_rare_loop_carries_and_nobody_reads_after_it_begins_as_said() -> None:
+def test_values_read_only_inside_a_cold_loop_start_as_declared() -> None:
     b = Builder("carries")
     x = b.declare("x", 1)
 

@@ -53,7 +53,7 @@ def program() -> Program:
     return b.program(x=few["z"] + push[0] * ca.vertcat(push, SX.zeros(N - 2)), n=found["n"])
 
 
-def test_directions_have_the_bits_of_worlds() -> None:
+def test_tangent_directions_are_bitwise_independent_of_worlds() -> None:
     own = tangent_program(program(), ("x", "push"), ("x",))
     varying = [r.name for r in own.registers if r.name.startswith(tangent_name(""))]
     ends = {tangent_name("x"): N, tangent_name("push"): N + 2}
@@ -77,7 +77,7 @@ def test_directions_have_the_bits_of_worlds() -> None:
             assert one.view("n")[0] == many.get("n")[0, 0] > 1
 
 
-def test_a_second_run_remembers_nothing_of_the_first() -> None:
+def test_runs_are_independent() -> None:
     own = tangent_program(program(), ("push",), ("x",))
     varying = [r.name for r in own.registers if r.name.startswith(tangent_name(""))]
     one = Directions(own, varying, {tangent_name("push"): 2})

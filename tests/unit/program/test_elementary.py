@@ -222,7 +222,7 @@ def test_the_reference_agrees_with_mpmath(name: str) -> None:
 
 @pytest.mark.parametrize("bits", [64, 32])
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_bits_do_not_depend_on_the_lane_width_or_the_optimizer(name: str, bits: int) -> None:
+def test_results_do_not_depend_on_lane_width_or_optimizer(name: str, bits: int) -> None:
     kind = KINDS[bits]
     special = np.array(
         [0.0, -0.0, INF, -INF, NAN, 1.0, -1.0, 0.5, 1e-40, -3.0, 2.0, 1e30, 88.9, -103.5], kind
@@ -246,7 +246,7 @@ def test_bits_do_not_depend_on_the_lane_width_or_the_optimizer(name: str, bits: 
 @pytest.mark.parametrize(
     "processor", ["nvptx64 sm_90 0", "aarch64 neoverse-n1 128", "x86_64 haswell 256"]
 )
-def test_targets_call_nothing_and_gpus_may_not_fuse(processor: str, bits: int) -> None:
+def test_generated_code_calls_no_functions_and_fuses_nothing(processor: str, bits: int) -> None:
     triple, cpu, vector = processor.split()
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()

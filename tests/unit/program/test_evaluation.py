@@ -12,7 +12,7 @@ from tarsus.program.run import evaluation
 
 
 @pytest.mark.parametrize("count", [1, 4, 5, 8, 9])
-def test_samples_in_pieces_are_those_of_the_reference(
+def test_split_random_draws_match_the_reference(
     count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(evaluation, "CHUNK_SIZE", 4)

@@ -22,14 +22,14 @@ PLACES = [
 
 
 @pytest.mark.parametrize("op", PLACES)
-def test_operators_make_the_expression_that_casadi_s_own_make(op) -> None:
+def test_fast_operators_match_casadi_operators(op) -> None:
     own = getattr(SX, f"__{op.__name__}__").original
     for x, y in ((X, V), (V, X), (V, V), (V, EMPTY), (X, X), (V, 2.0), (V, 0), (X, -1.5)):
         assert ca.is_equal(op(x, y), own(x, y), 10)
         assert op(x, y).sparsity() == own(x, y).sparsity()
 
 
-def test_numbers_may_stand_first_and_arrays_are_casadi_s() -> None:
+def test_mixed_operands_match_casadi() -> None:
     for number in (2.0, 3):
         assert ca.is_equal(number - V, SX(number) - V, 10)
         assert ca.is_equal(number / V, SX(number) / V, 10)
@@ -38,7 +38,7 @@ def test_numbers_may_stand_first_and_arrays_are_casadi_s() -> None:
         V * "text"  # pyright: ignore
 
 
-def test_instructions_are_read_at_once_and_are_what_casadi_says(monkeypatch) -> None:
+def test_vectorized_instruction_reading_matches_casadi(monkeypatch) -> None:
     x, y = SX.sym("x", 4), SX.sym("y", 3)
     some = [ca.sin(x[0]), ca.atan2(x[1], y[0]), ca.if_else(x[2] > 1e300, y[1], -0.0), x[3] ** y[2]]
     for _ in range(200):

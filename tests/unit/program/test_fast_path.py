@@ -96,7 +96,7 @@ def follow(worlds: Worlds, steps: np.ndarray, after: Step) -> list[np.ndarray]:
 
 @pytest.mark.parametrize("lanes", [1, 4])
 @pytest.mark.parametrize("bits", [32, 64])
-def test_worlds_leave_a_loop_around_on_either_way(lanes: int, bits: int) -> None:
+def test_worlds_leave_an_outer_loop_from_either_end(lanes: int, bits: int) -> None:
     made = passes()
     way = find_fast_path(made, lambda block: isinstance(block, While | ColdLoop) and block.cold)
     assert way is not None and way.enclosing is not None and 0 < way.count_inside < len(way.blocks)
@@ -105,20 +105,20 @@ def test_worlds_leave_a_loop_around_on_either_way(lanes: int, bits: int) -> None
 
 @pytest.mark.parametrize("lanes", [1, 4])
 @pytest.mark.parametrize("bits", [32, 64])
-def test_worlds_beside_each_other_take_either_end(lanes: int, bits: int) -> None:
+def test_neighboring_worlds_take_different_ends(lanes: int, bits: int) -> None:
     worlds = Worlds(program(), 6, lanes=lanes, bits=bits)
     told = follow(worlds, np.array([1, 0, 2, 1, -1, 3.0]), said)
     assert not all((a == b).all() for a, b in pairwise(told))
 
 
-def test_the_reference_takes_them_too() -> None:
+def test_the_reference_supports_two_ends() -> None:
     given = {"x": [2.0], "kept": [7.0, 8.0], "step": [1.0]}
     np.testing.assert_array_equal(reference.run(passes(), given)["kept"], [[4.0, 8.0]])
     after = reference.run(program(), {"x": [4.0], "kept": [7.0, 8.0], "step": [2.0]})
     np.testing.assert_array_equal(after["kept"], [[60.0, 120.0]])
 
 
-def test_what_stays_is_not_written() -> None:
+def test_unchanged_values_are_not_written() -> None:
     made = program()
     kept = {("kept", 0), ("kept", 1)}
     before = available_copies(made, made.blocks, 1)
@@ -132,7 +132,7 @@ def test_what_stays_is_not_written() -> None:
     assert [sum(at in places for at in own) for own in stores[:2]] == [3, 5]
 
 
-def test_slots_of_who_got_up_are_empty_and_tell_nothing() -> None:
+def test_slots_of_standing_worlds_are_empty() -> None:
     robot = tarsus.load("starleth")
     sim = tarsus.Simulation(robot, controller="stand", contacts="all", worlds=3, dt=0.001)
     scene = sim.plan.scene

@@ -51,7 +51,7 @@ def eager(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(("threads", "bits"), [(1, 64), (2, 64), (1, 32)])
 @pytest.mark.usefixtures("eager")
-def test_the_bits_of_each_world_stay_its_own(threads: int, bits: int) -> None:
+def test_regrouping_does_not_affect_results(threads: int, bits: int) -> None:
     changing, staying = worlds(203, True, threads, bits), worlds(203, False, threads, bits)
     logs = [each.record(5) for each in (changing, staying)]
     changing.set("often", changing.get("often") + 1)
@@ -79,7 +79,7 @@ def test_the_bits_of_each_world_stay_its_own(threads: int, bits: int) -> None:
 
 
 @pytest.mark.usefixtures("eager")
-def test_those_that_take_long_stand_side_by_side() -> None:
+def test_expensive_worlds_are_grouped() -> None:
     """21 of 203 take long: they are in three groups of eight, which begin in 26 groups."""
     found = worlds(203, True)
     found.advance(3)
@@ -87,7 +87,7 @@ def test_those_that_take_long_stand_side_by_side() -> None:
     assert slow.any(1).sum() == 3
 
 
-def test_as_few_change_places_as_can() -> None:
+def test_regrouping_moves_as_few_worlds_as_possible() -> None:
     """Any places with the fewest operations: one that stands where one of its effort belongs
     stays, and a batch whose slow ones stand together changes nothing.
     """
@@ -113,7 +113,7 @@ def test_as_few_change_places_as_can() -> None:
     assert not regroup(records, 4)
 
 
-def test_they_stay_where_moving_takes_longer_than_it_wins() -> None:
+def test_worlds_are_not_moved_without_a_benefit() -> None:
     """One slow world in each of two groups: to join them wins 20,000 operations, half of which
     last, and moves four records.
     """
@@ -126,7 +126,7 @@ def test_they_stay_where_moving_takes_longer_than_it_wins() -> None:
     assert not regroup(records, 100)
 
 
-def test_where_all_take_the_same_it_looks_ever_more_rarely() -> None:
+def test_uniform_costs_reduce_regrouping_checks() -> None:
     records = np.zeros((64, 3, 8))
     own, looks = Grouping(records, 1, [0, 64]), []
     for step in range(4000):
@@ -138,7 +138,7 @@ def test_where_all_take_the_same_it_looks_ever_more_rarely() -> None:
     assert own.positions is None or (own.positions == np.arange(512)).all()
 
 
-def test_one_group_or_lane_is_left_alone() -> None:
+def test_a_single_group_is_not_regrouped() -> None:
     assert Worlds(uneven(), 8, lanes=8)._grouping is None
     assert Worlds(uneven(), 16, lanes=8, threads=2)._grouping is None
     assert Worlds(uneven(), 20, lanes=1)._grouping is None

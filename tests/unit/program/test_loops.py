@@ -70,7 +70,7 @@ def plain(x: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize("cold", [True, False])
-def test_rounds_make_what_is_written_out(cold: bool) -> None:
+def test_rolled_loops_reproduce_unrolled_code(cold: bool) -> None:
     own, bits = program(cold), []
     assert bool(own.expanded.slices) and (len(own.expanded.slices) > 2) == cold
     expected = np.array([plain(x) for x in X])
@@ -84,7 +84,7 @@ def test_rounds_make_what_is_written_out(cold: bool) -> None:
     assert all((found == bits[0]).all() for found in bits)
 
 
-def test_rounds_and_what_is_written_out_have_the_same_bits() -> None:
+def test_rolled_and_unrolled_code_agree_bitwise() -> None:
     found = []
     for cold in (True, False):
         worlds = Worlds(program(cold), len(X))
@@ -94,7 +94,7 @@ def test_rounds_and_what_is_written_out_have_the_same_bits() -> None:
     np.testing.assert_array_equal(*found)
 
 
-def test_tangents_go_through_rounds() -> None:
+def test_tangents_support_rolled_loops() -> None:
     step, seed = 1e-6, np.cos(np.arange(ITEMS))
     own = tangent_program(program(True), ("x",), ("y",))
     assert any(block.whole.startswith(tangent_name("")) for block in own.slices)
@@ -106,12 +106,12 @@ def test_tangents_go_through_rounds() -> None:
     np.testing.assert_allclose(worlds.get(tangent_name("y")), difference, rtol=1e-6, atol=1e-7)
 
 
-def test_rounds_are_written_and_read() -> None:
+def test_rolled_loops_are_serialized() -> None:
     own = program(True).expanded
     assert deserialize(serialize(own)).hot_fingerprint == own.hot_fingerprint
 
 
-def test_what_does_not_look_alike_is_written_out() -> None:
+def test_irregular_code_is_unrolled() -> None:
     b = Builder("unlike")
     x = b.declare("x", 2)
 
@@ -129,7 +129,7 @@ def test_what_does_not_look_alike_is_written_out() -> None:
 
 
 @pytest.mark.parametrize("size", [1, 5, UNKNOWNS_PER_LOOP, 2 * UNKNOWNS_PER_LOOP + 3])
-def test_a_system_is_solved_in_rounds(size: int) -> None:
+def test_a_linear_system_is_solved_in_rolled_loops(size: int) -> None:
     random = np.random.default_rng(size)
     A = random.normal(size=(3, size, size)) + 2 * size * np.eye(size)
     right = random.normal(size=(3, size))
@@ -159,7 +159,7 @@ def test_a_system_is_solved_in_rounds(size: int) -> None:
     np.testing.assert_allclose(rounds, np.linalg.solve(A, right[..., None])[..., 0], rtol=1e-10)
 
 
-def test_temporaries_lie_where_others_lay() -> None:
+def test_temporaries_share_memory() -> None:
     b = Builder("chain")
     x = b.declare("x", 8)
     # each value is stored, because a loop stands before its reader
@@ -175,7 +175,7 @@ def test_temporaries_lie_where_others_lay() -> None:
     assert all(at + own.sizes[name] <= room for name, at in places.items())
 
 
-def test_long_pieces_are_functions_of_their_own() -> None:
+def test_long_blocks_become_functions() -> None:
     b = Builder("long")
     x = b.declare("x", 3)
     y = x

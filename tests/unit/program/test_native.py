@@ -77,14 +77,14 @@ def assert_same_bits(
 
 
 @pytest.mark.parametrize("bits", [64, pytest.param(32, marks=pytest.mark.slow)])
-def test_bits_do_not_depend_on_optimization(bits: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_results_do_not_depend_on_optimization(bits: int, monkeypatch: pytest.MonkeyPatch) -> None:
     expected, which = everyone("moreau", bits), np.arange(COUNT)
     monkeypatch.setenv(tiers.OPTIMIZE, "0")
     assert_same_bits(run("moreau", which, lanes=8, threads=1, bits=bits), expected, which)
 
 
 @pytest.mark.parametrize("lanes", [1, 4])
-def test_code_in_pieces_has_short_blocks(lanes: int) -> None:
+def test_split_code_has_short_blocks(lanes: int) -> None:
     """The bits are compared above."""
     longest = {}
     for split_blocks in (False, True):
@@ -97,7 +97,7 @@ def test_code_in_pieces_has_short_blocks(lanes: int) -> None:
     assert longest[True] <= 2 * MAX_BLOCK < longest[False]
 
 
-def test_what_is_compiled_quick_has_the_same_bits() -> None:
+def test_quickly_compiled_code_has_the_same_bits() -> None:
     b = Builder("quick")
     x = b.declare("x", 1)
     program = b.program(x=x + ca.sin(x) * ca.exp(-x * x))
@@ -135,7 +135,7 @@ def test_the_worlds_differ_and_stay_finite(law: str) -> None:
      *(pytest.param(*each, marks=pytest.mark.slow)
        for each in (("moreau", 64, 2), ("moreau", 64, 16), ("moreau", 32, 16), ("exact", 64, 8)))],
 )  # fmt: skip
-def test_bits_do_not_depend_on_lanes_batch_position_or_threads(
+def test_results_do_not_depend_on_lane_batch_position_or_threads(
     law: str, bits: int, lanes: int
 ) -> None:
     expected, rng = everyone(law, bits), np.random.default_rng(lanes)
@@ -144,7 +144,7 @@ def test_bits_do_not_depend_on_lanes_batch_position_or_threads(
         assert_same_bits(run(law, which, lanes=lanes, threads=threads, bits=bits), expected, which)
 
 
-def test_bits_do_not_depend_on_the_batch_with_one_lane_and_threads() -> None:
+def test_results_do_not_depend_on_the_batch_with_one_lane_and_threads() -> None:
     for count, threads in ((1, 1), (3, 2), (8, 2), (100, 2)):
         which = np.arange(count)[::-1]
         assert_same_bits(
@@ -152,7 +152,7 @@ def test_bits_do_not_depend_on_the_batch_with_one_lane_and_threads() -> None:
         )
 
 
-def test_a_world_that_is_broken_leaves_its_neighbors_alone() -> None:
+def test_a_diverged_world_does_not_affect_neighbors() -> None:
     u = velocities()[:8]
     u[3, 5] = np.nan
     worlds = trot().worlds(DT, u=u, lanes=8)
@@ -177,7 +177,7 @@ def test_lanes_are_chosen_for_the_host() -> None:
 @pytest.mark.parametrize(
     ("count", "lanes", "threads"), [(1, 1, 1), (3, 8, 1), (20, 8, 2), (5, 1, 2)]
 )
-def test_the_log_is_what_stepping_one_at_a_time_shows(count: int, lanes: int, threads: int) -> None:
+def test_the_log_matches_single_steps(count: int, lanes: int, threads: int) -> None:
     def make() -> Worlds:
         return trot().worlds(DT, u=velocities(count), lanes=lanes, threads=threads)
 
@@ -283,7 +283,7 @@ PROCESS = """
 """
 
 
-def test_another_process_finds_the_same_key() -> None:
+def test_cache_keys_agree_between_processes() -> None:
     text = textwrap.dedent(PROCESS).format(tests=str(Path(__file__).parents[2]))
     environment = os.environ | {"PYTHONHASHSEED": "12345"}
     done = subprocess.run(
@@ -314,7 +314,7 @@ IN_PIECES = """
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="holes are made as Linux makes them")
-def test_code_is_linked_where_memory_is_in_pieces() -> None:
+def test_code_links_in_fragmented_memory() -> None:
     """Holes for the constants, and gigabytes between them and where the code finds room."""
     text = textwrap.dedent(IN_PIECES).format(tests=str(Path(__file__).parents[2]))
     done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True)
@@ -347,7 +347,7 @@ def test_a_damaged_object_is_compiled_again(
 
 
 @pytest.mark.parametrize("folder", ["/proc/tarsus", "a file"])
-def test_a_cache_that_cannot_be_written_is_no_error(
+def test_an_unwritable_cache_is_not_an_error(
     folder: str, own_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if folder == "a file":
@@ -358,7 +358,7 @@ def test_a_cache_that_cannot_be_written_is_no_error(
     assert not own_cache.exists()
 
 
-def test_a_folder_in_the_object_s_place_leaves_no_litter(own_cache: Path) -> None:
+def test_a_folder_at_the_object_path_leaves_no_temporary_files(own_cache: Path) -> None:
     program = small()
     own_cache.mkdir(mode=0o700)
     (own_cache / f"{native._key(program, Target(1))}.o").mkdir()
@@ -368,7 +368,7 @@ def test_a_folder_in_the_object_s_place_leaves_no_litter(own_cache: Path) -> Non
     assert len(list(own_cache.iterdir())) == 1
 
 
-def test_the_assembly_can_be_read() -> None:
+def test_the_assembly_is_available() -> None:
     assert "ret" in native.assembly(small(), Target(1))
 
 

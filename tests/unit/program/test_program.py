@@ -60,7 +60,7 @@ def words(x: Array) -> Array:
 # ---------------------------------------------------------------- the builder
 
 
-def test_kept_values_are_inlined_before_a_cut_and_stored_only_when_read_after() -> None:
+def test_stored_values_are_inlined_within_their_block() -> None:
     b = Builder("keep")
     x = b.declare("x", 2)
     square = b.store("square", x * x)
@@ -74,7 +74,7 @@ def test_kept_values_are_inlined_before_a_cut_and_stored_only_when_read_after() 
     np.testing.assert_allclose(found["y"], [[math.exp(5)]])
 
 
-def test_a_value_kept_before_a_loop_is_read_inside_and_after_it() -> None:
+def test_stored_values_are_readable_inside_and_after_a_loop() -> None:
     b = Builder("keep")
     x = b.declare("x", 1)
     scale = b.store("scale", ca.SX(ca.vertcat(x, 2 * x)))
@@ -89,7 +89,7 @@ def test_a_value_kept_before_a_loop_is_read_inside_and_after_it() -> None:
         assert found == [[15.0 + 6.0]]
 
 
-def test_a_kept_matrix_keeps_its_shape() -> None:
+def test_stored_matrices_keep_their_shape() -> None:
     b = Builder("keep")
     m = b.store("m", ca.reshape(b.declare("x", 6), 2, 3))
     program = b.program(y=ca.vec(ca.mtimes(m.T, m)))
@@ -110,7 +110,7 @@ def test_all_inputs_are_read_before_any_output_is_written() -> None:
 
 
 @pytest.mark.parametrize("order", [("x", "x_1"), ("x_1", "x")])
-def test_registers_whose_entries_would_share_a_name_stay_apart(order: tuple[str, str]) -> None:
+def test_registers_with_clashing_entry_names_are_separate(order: tuple[str, str]) -> None:
     b = Builder("clash")
     symbols = {name: b.declare(name, {"x": 3, "x_1": 1}[name]) for name in order}
     program = b.program(second=symbols["x"][1], other=symbols["x_1"])
@@ -120,7 +120,7 @@ def test_registers_whose_entries_would_share_a_name_stay_apart(order: tuple[str,
         assert get("second") == [[2.0]] and get("other") == [[10.0]]
 
 
-def test_a_temporary_never_takes_a_taken_name() -> None:
+def test_temporary_names_are_unique() -> None:
     b = Builder("clash")
     x = b.declare("x", 1)
     first, second = b.store("x", x + 1), b.store("x", x + 2)
@@ -140,19 +140,19 @@ def test_a_temporary_never_takes_a_taken_name() -> None:
 
 
 @pytest.mark.parametrize("wrong", [{}, {"k": SX(0), "extra": SX(0)}, {"other": SX(0)}])
-def test_a_loop_body_with_wrong_keys_is_told(wrong: Values) -> None:
+def test_loop_bodies_with_wrong_keys_are_rejected(wrong: Values) -> None:
     b = Builder("wrong")
     with pytest.raises(ValueError, match=r"body must return.*(k|extra|other)"):
         b.loop({"k": SX(0)}, lambda v: (wrong, SX(1)), 5)
 
 
-def test_a_loop_body_with_a_wrong_size_is_told() -> None:
+def test_loop_bodies_with_a_wrong_size_are_rejected() -> None:
     b = Builder("wrong")
     with pytest.raises(ValueError, match=r"'k' has 1 .* 3"):
         b.loop({"k": SX(0)}, lambda v: ({"k": SX.zeros(3)}, SX(1)), 5)
 
 
-def test_mistakes_are_told_by_name() -> None:
+def test_mistakes_are_reported_by_name() -> None:
     b = Builder("wrong")
     x, p = b.declare("x", 2), b.parameter("p")
     with pytest.raises(ValueError, match="'x' is declared twice"):
@@ -174,7 +174,7 @@ def rotation_program(scale: float = 1.0) -> Program:
     return function_of({"x": 2}, lambda x: {"y": scale * ca.sin(x) + ca.if_else(x > 0, x, 0)})
 
 
-def test_the_fingerprint_is_of_the_content() -> None:
+def test_the_fingerprint_depends_on_the_content() -> None:
     same = rotation_program(), rotation_program()
     assert same[0].fingerprint == same[1].fingerprint != rotation_program(2.0).fingerprint
 
@@ -284,7 +284,7 @@ def rounds_that_read_much() -> Program:
     return b.program(total=last["s"] + before[3])
 
 
-def test_no_more_is_kept_from_round_to_round_than_rounds_hand_on() -> None:
+def test_only_values_passed_between_iterations_are_stored() -> None:
     program, x = rounds_that_read_much(), np.arange(1.0, 12)[:, None]
     kept = re.search(r"%by = alloca \[(\d+) x", ir_text(program, Target(8)))
     assert kept is not None
@@ -309,7 +309,7 @@ def test_nested_loops_with_a_lookup_inside(lanes: int) -> None:
 
 @pytest.mark.parametrize("bits", [64, 32])
 @pytest.mark.parametrize("lanes", LANES)
-def test_a_lookup_holds_its_index_inside_the_table(lanes: int, bits: int) -> None:
+def test_lookups_clamp_their_index(lanes: int, bits: int) -> None:
     b = Builder("lookup")
     index = b.parameter("index", 2)
     program = b.program(value=b.lookup("squares", np.arange(5.0) ** 2, index) + 0.5)
@@ -361,7 +361,7 @@ def test_a_product_that_is_used_twice_is_not_fused() -> None:
     assert worlds.get("y") == [[7.0]] and worlds.get("z") == [[225.0]]
 
 
-def test_a_choice_becomes_one_select_and_what_is_not_chosen_cannot_hurt() -> None:
+def test_a_choice_is_one_select_and_ignores_the_other_branch() -> None:
     program = function_of(
         {"x": 2}, lambda x: {"y": ca.if_else(x[0] > 0, ca.log(x[0]), x[1] / x[0])}
     )
@@ -525,7 +525,7 @@ EVERYWHERE = [0.0, -0.0, 1.0, -1.0, 0.5, 2.5, -2.5, 1e-310, 1e300, INF, -INF, NA
 
 
 @pytest.mark.parametrize("name", [*UNARY, *BINARY])
-def test_special_values_are_those_of_the_reference(name: str) -> None:
+def test_special_values_match_the_reference(name: str) -> None:
     unary = name in UNARY
     program = function_of(
         {"x": 2}, lambda x: {"y": UNARY[name](x[0]) if unary else BINARY[name](x[0], x[1])}
@@ -578,7 +578,7 @@ def busy() -> Program:
 
 
 @pytest.mark.parametrize("bits", [64, 32])
-def test_bits_do_not_depend_on_lanes(bits: int) -> None:
+def test_results_do_not_depend_on_lanes(bits: int) -> None:
     rng = np.random.default_rng(3)
     values = {"x": rng.normal(size=(37, 3)), "k": rng.uniform(0.5, 3, (37, 1))}
     first, *others = (compiled(busy(), values, lanes, bits, steps=20) for lanes in LANES)
@@ -589,7 +589,7 @@ def test_bits_do_not_depend_on_lanes(bits: int) -> None:
 
 @pytest.mark.parametrize("poison", [NAN, INF, -1e308])
 @pytest.mark.parametrize("bits", [64, 32])
-def test_a_world_that_breaks_leaves_its_neighbors_alone(bits: int, poison: float) -> None:
+def test_a_nan_world_does_not_affect_neighbors(bits: int, poison: float) -> None:
     rng = np.random.default_rng(4)
     values = {"x": rng.normal(size=(16, 3)), "k": rng.uniform(0.5, 3, (16, 1))}
     sound = {lanes: compiled(busy(), values, lanes, bits, steps=10) for lanes in (1, 8, 16)}
@@ -605,7 +605,7 @@ def test_a_world_that_breaks_leaves_its_neighbors_alone(bits: int, poison: float
         assert np.isnan(worlds.get("y")[11]).all()
 
 
-def test_a_world_that_breaks_stops_iterating() -> None:
+def test_a_nan_world_stops_iterating() -> None:
     worlds = compiled(busy(), {"x": np.zeros((2, 3)), "k": np.array([[1.0], [NAN]])}, lanes=2)
     counts = worlds.get("n")[:, 0]
     assert 2 < counts[0] < 20 and counts[1] == 1

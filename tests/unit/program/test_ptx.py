@@ -55,7 +55,7 @@ def usual_program():
         return tarsus.Simulation("mini_cheetah", tarsus.Moreau(), controller="trot").program
 
 
-def test_a_kernel_with_a_world_a_thread(program) -> None:
+def test_a_kernel_has_one_world_per_thread(program) -> None:
     text = ptx.ptx(program)
     assert ".visible .entry kernel(" in text and ".target sm_90" in text
     assert "ld.global" in text and "fma.rn.f32" in text
@@ -66,7 +66,7 @@ def test_a_kernel_with_a_world_a_thread(program) -> None:
 
 
 @pytest.mark.slow
-def test_every_operation_rounds_alone_and_none_is_fused_that_was_not_written_fused(program) -> None:
+def test_operations_round_separately_unless_fused_explicitly(program) -> None:
     for bits, scalar in ((32, "float"), (64, "double")):
         text, ir = ptx.ptx(program, bits), Emitter(program, Target(1, bits), GpuThreads()).text()
         arithmetic = re.findall(r"\s(?:add|sub|mul|div|fma|rcp|sqrt)\.(\S*)f(?:32|64)\s", text)
@@ -88,9 +88,7 @@ def test_every_chip_s_kernel_assembles(chip: str) -> None:
 
 
 @pytest.mark.skipif(shutil.which("ptxas") is None, reason="ptxas is not installed")
-def test_an_assembler_that_takes_too_long_is_ended(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_slow_assemblers_are_terminated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A whole robot's kernel takes it many minutes; its files go with it."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     b = Builder("small")
@@ -100,7 +98,7 @@ def test_an_assembler_that_takes_too_long_is_ended(
     assert not list(tmp_path.iterdir()) and ptx.resources(text, seconds=60.0) is not None
 
 
-def test_a_table_that_float32_cannot_count_is_refused() -> None:
+def test_tables_too_long_for_float32_indices_are_rejected() -> None:
     b = Builder("long")
     program = b.program(y=b.lookup("long", np.zeros((1 << 24) + 2), b.parameter("x")))
     with refused(IncompatibleOptions, "precision") as caught:
@@ -113,7 +111,7 @@ def test_a_table_that_float32_cannot_count_is_refused() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("bits", [32, 64])
 @pytest.mark.parametrize("which", ["usual_program", "program"])
-def test_spills_do_not_grow_unnoticed(
+def test_register_spills_stay_within_limits(
     which: str, bits: int, request: pytest.FixtureRequest
 ) -> None:
     limits = LIMITS if which == "usual_program" else LIMITS_WITH_BRANCH
@@ -139,7 +137,7 @@ def test_terrain_tables_are_read_in_the_kernel() -> None:
     assert shutil.which("ptxas") is None or ptx.resources(text)
 
 
-def test_the_order_on_demand_keeps_few_values_alive_and_the_tape_s_meaning() -> None:
+def test_scheduling_on_demand_keeps_few_values_alive() -> None:
     n = 40
     nodes = [Node("input", (), slot=(0, k)) for k in range(n)] + [
         Node("sq", (k,)) for k in range(n)
@@ -155,7 +153,7 @@ def test_the_order_on_demand_keeps_few_values_alive_and_the_tape_s_meaning() -> 
 
 @pytest.mark.parametrize("again", [[], [0]])
 @pytest.mark.parametrize("early", [[], [0]])
-def test_a_tape_within_few_registers_holds_no_more_and_means_the_same(
+def test_register_allocation_preserves_the_meaning_of_a_tape(
     again: list[int], early: list[int]
 ) -> None:
     random, n = np.random.default_rng(3), 40

@@ -71,14 +71,14 @@ def timed(trot: tarsus.Simulation) -> Program:
     return step_program(replace(trot.plan, timed=True))
 
 
-def test_a_program_that_is_not_timed_knows_nothing_of_stamps() -> None:
+def test_untimed_programs_have_no_stamps() -> None:
     bare, stamped = two_parts(timed=False, stamped=False), two_parts(timed=False)
     assert stamped.fingerprint == bare.fingerprint and stamped.registers == bare.registers
     assert emit.ir_text(stamped, Target(8)) == emit.ir_text(bare, Target(8))
 
 
 @pytest.mark.slow
-def test_the_step_is_timed_only_where_asked(trot: tarsus.Simulation, timed: Program) -> None:
+def test_the_step_is_timed_only_on_request(trot: tarsus.Simulation, timed: Program) -> None:
     assert (
         not any(isinstance(block, Stamp) for block in trot.program.blocks)
         and not trot.program.sections
@@ -99,7 +99,7 @@ def test_a_timed_step_is_the_same_step(trot: tarsus.Simulation, timed: Program) 
         np.testing.assert_allclose(stamped.get(name), plain.get(name), rtol=1e-8, atol=1e-8)
 
 
-def test_a_loop_s_cycles_belong_to_its_section() -> None:
+def test_cycles_of_a_loop_belong_to_its_section() -> None:
     worlds = Worlds(two_parts(timed=True), 3, lanes=1)
     worlds.set("x", [[1.0, 1e5, 5e4], [1.0, 1e5, 2e5], [1.0, 1.0, 1.0]])
     found = []
@@ -118,7 +118,7 @@ def test_a_loop_s_cycles_belong_to_its_section() -> None:
     )
 
 
-def test_values_are_computed_on_their_side_of_a_stamp() -> None:
+def test_values_are_computed_in_their_section() -> None:
     """Between the counter's readings stands what the section computes: here square roots, as many
     as were asked.
     """
@@ -194,7 +194,7 @@ def test_the_reference_writes_zeros() -> None:
     [lambda p: Worlds(p, 8, lanes=8), lambda p: Worlds(p, 1, bits=32), lambda p: ptx.ptx(p, 64)],
     ids=["lanes", "float32", "gpu"],
 )
-def test_other_targets_are_refused_kindly(make) -> None:
+def test_unsupported_targets_are_rejected(make) -> None:
     with refused(IncompatibleOptions, "lanes"):
         make(two_parts(timed=True))
 
@@ -207,7 +207,7 @@ def test_other_targets_are_refused_kindly(make) -> None:
         ("arm64-apple-macosx13", "mrs"),
     ],
 )
-def test_the_counter_is_read_on_other_processors(triple: str, read: str) -> None:
+def test_the_cycle_counter_works_on_other_processors(triple: str, read: str) -> None:
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     module = llvm.parse_assembly(emit.ir_text(two_parts(timed=True), Target(1)))

@@ -35,7 +35,7 @@ def program():
         pytest.param("apple", marks=pytest.mark.slow),
     ],
 )
-def test_it_compiles_for_others_without_library_calls(program, name: str) -> None:
+def test_code_compiles_for_other_targets_without_library_calls(program, name: str) -> None:
     triple, cpu, features, lanes, fused = PROCESSORS[name]
     module = llvm.parse_assembly(emit.ir_text(program, Target(lanes, 64)))
     module.triple = triple

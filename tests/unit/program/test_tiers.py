@@ -71,7 +71,7 @@ LARGE = 2 * tiers.SMALL
         ("0", 4, 10, False, False),
     ],
 )
-def test_what_is_optimized(
+def test_optimized_code_is_selected_by_use(
     asked: str | None,
     lanes: int,
     operations: int,
@@ -88,7 +88,7 @@ def test_what_is_optimized(
     assert compiled(own_cache) == expected(program, worlds, kernel=kernel, cold=cold)
 
 
-def test_a_few_runs_are_not_worth_to_optimize(own_cache: Path) -> None:
+def test_few_runs_do_not_trigger_optimization(own_cache: Path) -> None:
     program = halving(10)
     worlds = Worlds(program, 4, lanes=4, quick=True)
     worlds.compile_ahead()

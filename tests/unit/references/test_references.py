@@ -70,7 +70,7 @@ def citations() -> dict[str, Citation]:
 
 
 @pytest.mark.parametrize("reference", EVERY, ids=lambda reference: reference.key)
-def test_every_reference_is_an_entry_of_bibtex(reference: Reference) -> None:
+def test_every_reference_is_a_bibtex_entry(reference: Reference) -> None:
     ((kind, key, fields),) = entries(reference.bibtex())
     assert kind in NEEDED and key == reference.key
     assert {"author", "title", "year"} | NEEDED[kind] <= set(fields)
@@ -84,13 +84,13 @@ def test_keys_and_names_are_unique() -> None:
 
 
 @pytest.mark.parametrize(("where", "citation"), citations().items(), ids=list(citations()))
-def test_every_law_stepper_gait_and_robot_has_one(where: str, citation: Citation) -> None:
+def test_every_law_stepper_gait_and_robot_has_a_citation(where: str, citation: Citation) -> None:
     assert not isinstance(citation, str) and citation
     assert all(cited.reference in EVERY for cited in citation), "listed in docs/references.md"
     assert citation[0].reference.name in text(citation)
 
 
-def test_the_list_of_the_documentation_is_whole() -> None:
+def test_the_reference_page_is_complete() -> None:
     page = (ROOT / "docs" / "references.md").read_text()
     missing = [r.name for r in EVERY if r is not TARSUS and r.text() not in page]
     assert not missing
@@ -111,7 +111,7 @@ def test_every_reference_is_used() -> None:
     assert not unused
 
 
-def test_prose_names_no_paper_that_is_not_declared() -> None:
+def test_papers_named_in_prose_are_declared() -> None:
     """ "Author 1990", also "Author and Author 1990", is a reference's name."""
     known = {reference.name for reference in EVERY}
     strange = set()
@@ -133,7 +133,7 @@ def test_the_file_for_citing_tarsus_lists_the_five_papers() -> None:
     assert len([r for r in five if r is not TARSUS]) == 5
 
 
-def test_cite_prints_what_a_run_used(capsys: pytest.CaptureFixture) -> None:
+def test_cite_lists_the_sources_of_a_run(capsys: pytest.CaptureFixture) -> None:
     arguments = ["cite", "starleth", "--law", "hunt_crossley", "--stepper", "rk4"]
     assert cli.main(arguments) == 0
     printed = capsys.readouterr().out
@@ -144,7 +144,7 @@ def test_cite_prints_what_a_run_used(capsys: pytest.CaptureFixture) -> None:
     assert "ESTIMATE" in printed, "a number that was not published is said to be one"
 
 
-def test_cite_of_a_law_of_ones_own_says_what_it_says(
+def test_cite_prints_the_citation_of_a_user_law(
     tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
     code = re.search(

@@ -30,7 +30,7 @@ def hop(tmp_path_factory: pytest.TempPathFactory) -> xr.Dataset:
     return simulation.run(0.5)
 
 
-def test_a_thrown_ball_has_one_swing_as_long_as_its_flight(hop: xr.Dataset) -> None:
+def test_the_swing_of_a_thrown_ball_equals_its_flight(hop: xr.Dataset) -> None:
     phases = hop.tarsus.phases()
     assert list(phases["phase"]) == ["swing", "stance"]
     swing, stance = phases.to_dict("records")
@@ -46,7 +46,7 @@ def test_a_thrown_ball_has_one_swing_as_long_as_its_flight(hop: xr.Dataset) -> N
     assert stance["slip"] * stance["duration"] == pytest.approx(slides, abs=0.01)
 
 
-def test_feet_tell_friction_by_its_cone(hop: xr.Dataset) -> None:
+def test_feet_report_friction_relative_to_the_cone(hop: xr.Dataset) -> None:
     feet = hop.tarsus.feet()
     stance, slips = feet["stance"].values, hop["state"].values == 2
     np.testing.assert_array_equal(np.isnan(feet["friction_use"]), ~stance)
@@ -56,7 +56,7 @@ def test_feet_tell_friction_by_its_cone(hop: xr.Dataset) -> None:
     assert feet["normal_force"].attrs["units"] == "N"
 
 
-def test_energy_adds_up(hop: xr.Dataset) -> None:
+def test_the_energy_balance_closes(hop: xr.Dataset) -> None:
     energy = hop.tarsus.energy()
     assert float(np.abs(energy["unbalanced"]).max()) < 1e-12
     assert float(energy["impact"][-1]) == pytest.approx(-0.5 * 2 * 1.0, rel=0.03)
@@ -77,7 +77,7 @@ def test_the_trunk_and_the_report(hop: xr.Dataset) -> None:
     assert report["normal_force_max"] == report["feet"]["ball"]["peak_force"]
 
 
-def test_plots_are_written_and_near_names_suggested(hop: xr.Dataset, tmp_path: Path) -> None:
+def test_plots_are_written_and_names_suggested(hop: xr.Dataset, tmp_path: Path) -> None:
     for what in ("run", "feet", "phases", "energy", "trunk"):
         figure = hop.tarsus.plot(what, tmp_path / f"{what}.png")
         assert figure.axes and (tmp_path / f"{what}.png").stat().st_size > 5000
@@ -85,7 +85,7 @@ def test_plots_are_written_and_near_names_suggested(hop: xr.Dataset, tmp_path: P
         hop.tarsus.plot("enrgy")
 
 
-def test_what_was_made_in_python_is_known_to_its_own_process() -> None:
+def test_objects_created_in_python_are_found_in_their_process() -> None:
     """No file describes it; another process is told what to do."""
     world = tarsus.world(tarsus.Box(), tarsus.Ball(), at=[(1.0, 0.0)])
     log = tarsus.Simulation(world, dt=DT).run(0.05)
@@ -97,7 +97,7 @@ def test_what_was_made_in_python_is_known_to_its_own_process() -> None:
     assert not tarsus.rerun(elsewhere, robot=world).deviations
 
 
-def test_several_worlds_and_what_is_no_log(hop: xr.Dataset) -> None:
+def test_several_worlds_and_invalid_logs(hop: xr.Dataset) -> None:
     two = xr.concat([hop, hop], "world").transpose("time", "world", ...)
     two.attrs = hop.attrs
     np.testing.assert_array_equal(two.tarsus.feet()["height"][:, 1], hop["gap"])
@@ -111,7 +111,7 @@ def test_several_worlds_and_what_is_no_log(hop: xr.Dataset) -> None:
         xr.Dataset().tarsus.feet()
 
 
-def test_a_log_that_is_opened_has_it(hop: xr.Dataset, tmp_path: Path) -> None:
+def test_opened_logs_have_the_accessor(hop: xr.Dataset, tmp_path: Path) -> None:
     hop.to_netcdf(tmp_path / "hop.nc")
     code = "import sys, tarsus; print(len(tarsus.open_log(sys.argv[1]).tarsus.phases()))"
     command = [sys.executable, "-c", code, str(tmp_path / "hop.nc")]

@@ -17,7 +17,7 @@ from tarsus.simulation.recording.summary_lines import summary_lines
         ("hoap1", "squat", 4.0, "squatted"),
     ],
 )
-def test_a_gait_is_named_by_what_it_does(robot: str, gait: str, seconds: float, deed: str) -> None:
+def test_gait_names_describe_the_motion(robot: str, gait: str, seconds: float, deed: str) -> None:
     simulation = tarsus.Simulation(robot, controller=gait)
     numbers = tarsus.summary(simulation, simulation.run(seconds))
     assert (numbers["motion"], numbers["fell_at"], numbers["fell"]) == (deed, None, False)

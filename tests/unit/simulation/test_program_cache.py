@@ -56,7 +56,7 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache"
 
 
-def test_a_program_that_is_read_equals_the_one_that_was_written() -> None:
+def test_programs_round_trip() -> None:
     field = HeightField(np.arange(12.0).reshape(3, 4))
     program = trace_step(replace(base(), scene=replace(base().scene, terrain=field)))
     assert program.tables
@@ -73,7 +73,7 @@ def test_a_timed_program_keeps_its_stamps() -> None:
     assert deserialize(serialize(program)).fingerprint == program.fingerprint
 
 
-def test_a_plan_is_traced_once(own_cache: Path) -> None:
+def test_plans_are_traced_once(own_cache: Path) -> None:
     program = cached_program(plan(), trace_step)
     assert cached_program(plan(), refused).fingerprint == program.fingerprint
     assert len(list(own_cache.glob("*.program"))) == 1
@@ -92,7 +92,9 @@ def test_a_plan_with_code_of_the_user_is_always_traced(own_cache: Path) -> None:
     assert not own_cache.exists()
 
 
-def test_a_key_holds_sources_and_versions(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_cache_keys_include_sources_and_versions(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     key = cache_key(base())
     assert key and key == cache_key(plan()) != cache_key(plan(timed=True))
     with monkeypatch.context() as patch:
@@ -105,7 +107,7 @@ def test_a_key_holds_sources_and_versions(monkeypatch: pytest.MonkeyPatch, tmp_p
     assert cache_key(base()) == key
 
 
-def test_pickling_changes_no_key() -> None:
+def test_pickling_preserves_keys() -> None:
     """It writes into a class when the first of its objects is pickled."""
     if "__slotnames__" in vars(Slope):
         del Slope.__slotnames__
@@ -114,7 +116,7 @@ def test_pickling_changes_no_key() -> None:
     assert "__slotnames__" in vars(Slope) and cache_key(plan()) == key is not None
 
 
-def test_forgotten_programs_are_traced_with_what_a_test_replaced(
+def test_cleared_programs_are_traced_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def program() -> Program:
@@ -131,7 +133,7 @@ def test_forgotten_programs_are_traced_with_what_a_test_replaced(
     assert program() is before
 
 
-def test_a_script_that_runs_again_finds_its_program(own_cache: Path) -> None:
+def test_repeated_scripts_use_the_cached_program(own_cache: Path) -> None:
     script = "import tarsus, logging; logging.basicConfig(level=10); tarsus.Simulation('starleth')"
     logs = [
         subprocess.run([sys.executable, "-c", script], capture_output=True, text=True).stderr
@@ -164,7 +166,7 @@ def test_plans_that_differ_have_different_fingerprints() -> None:
     assert fingerprint(base()) == fingerprint(plan())
 
 
-def test_objects_of_others_equal_only_themselves() -> None:
+def test_foreign_objects_compare_by_identity() -> None:
     mine = Mine()
     for value in (mine, len, lambda: 0, {"a": object()}):
         assert not fingerprint(value).portable
@@ -175,7 +177,7 @@ def test_objects_of_others_equal_only_themselves() -> None:
     assert fingerprint(len) != fingerprint(print) and fingerprint(0.0) != fingerprint(-0.0)
 
 
-def test_the_last_values_are_shared() -> None:
+def test_recent_values_are_shared() -> None:
     recent: dict[str, Slope] = {}
     steep, flat = Slope(0.3), Slope(0.1)
     assert reuse(recent, steep, 2) is steep and reuse(recent, flat, 2) is flat

@@ -46,7 +46,7 @@ def test_a_log_with_warnings_is_written_by_xarray_itself(tmp_path: Path) -> None
     assert summary(simulation, again)["warnings"][:2] == simulation.warnings
 
 
-def test_a_log_says_what_was_run_and_runs_again_to_the_same_bits(tmp_path: Path) -> None:
+def test_a_log_records_its_run_and_reruns_to_the_same_bits(tmp_path: Path) -> None:
     first = tarsus.Simulation(
         "mini_cheetah",
         Moreau(mu=0.7, solver="sor"),
@@ -99,7 +99,7 @@ def function(t: float, q: np.ndarray, u: np.ndarray) -> list[float]:
     return []
 
 
-def test_worlds_that_differ_are_told_one_by_one() -> None:
+def test_differing_worlds_are_reported_one_by_one() -> None:
     simulation = tarsus.Simulation("mini_cheetah", controller="trot", worlds=2)
     simulation.set(command={"speed": [0.1, 0.2]}, mu=[0.5, 0.6])
     attrs = simulation.run(0.01).attrs
@@ -107,7 +107,7 @@ def test_worlds_that_differ_are_told_one_by_one() -> None:
     assert json.loads(attrs["law_parameters"])["mu"] == [0.5, 0.6]
 
 
-def test_ctrl_c_carries_the_log_and_a_run_goes_on_after_it(trot: tarsus.Simulation) -> None:
+def test_ctrl_c_returns_the_log_and_the_run_can_continue(trot: tarsus.Simulation) -> None:
     chunks = []
     trot.reset()
 
@@ -127,7 +127,7 @@ def test_ctrl_c_carries_the_log_and_a_run_goes_on_after_it(trot: tarsus.Simulati
     np.testing.assert_array_equal(whole["q"].values[200:], rest["q"])
 
 
-def test_a_second_ctrl_c_is_not_held_back(trot: tarsus.Simulation) -> None:
+def test_a_second_ctrl_c_is_not_delayed(trot: tarsus.Simulation) -> None:
     """Such as in a controller that never answers."""
     asked = []
 
@@ -150,7 +150,7 @@ def test_a_second_ctrl_c_is_not_held_back(trot: tarsus.Simulation) -> None:
     assert not isinstance(stop.value, Interrupted)
 
 
-def test_threads_run_too(trot: tarsus.Simulation) -> None:
+def test_simulations_run_in_threads(trot: tarsus.Simulation) -> None:
     done = []
     worker = threading.Thread(target=lambda: done.append(trot.run(0.05)))
     worker.start()
@@ -158,7 +158,7 @@ def test_threads_run_too(trot: tarsus.Simulation) -> None:
     assert len(done) == 1
 
 
-def test_what_ended_a_run_early_goes_through_a_pool(trot: tarsus.Simulation) -> None:
+def test_early_ends_are_picklable(trot: tarsus.Simulation) -> None:
     log = trot.run(0.01)
     for error in (tarsus.Diverged("why", log, "knee"), Interrupted("when", None)):
         again = pickle.loads(pickle.dumps(error))
@@ -168,9 +168,7 @@ def test_what_ended_a_run_early_goes_through_a_pool(trot: tarsus.Simulation) -> 
 
 
 @pytest.mark.parametrize("far", [3e20, 1e12])
-def test_a_state_out_of_this_world_diverged_and_did_not_fall(
-    far: float, trot: tarsus.Simulation
-) -> None:
+def test_absurd_states_count_as_diverged(far: float, trot: tarsus.Simulation) -> None:
     trot.reset()
     q = trot.q
     q[2] = far
@@ -188,7 +186,7 @@ def test_a_step_that_is_too_long_is_refused(dt: float, meant: str) -> None:
     assert str(caught.value).endswith(meant)
 
 
-def test_advice_is_about_what_is_not_in_use_yet() -> None:
+def test_advice_skips_options_in_use() -> None:
     """No law that runs already, no motors where there are none, and a dt that works."""
 
     def told(law: str, dt: float, controller: str | None) -> str:
@@ -224,9 +222,7 @@ def test_a_robot_without_contacts_runs_and_its_log_comes_back(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("beyond", [1e-12, 0.01])
-def test_a_joint_on_its_limit_is_told_of_only_where_it_is_beyond(
-    beyond: float, tmp_path: Path
-) -> None:
+def test_joints_at_their_limit_are_not_reported_as_beyond(beyond: float, tmp_path: Path) -> None:
     text = '<mujoco><option gravity="0 0 0"/><worldbody><body><joint name="j" type="hinge"'
     text += f' range="{np.degrees(beyond):.15g} 90"/><geom type="sphere" size=".1" mass="1"'
     text += ' contype="0" conaffinity="0"/></body></worldbody></mujoco>'

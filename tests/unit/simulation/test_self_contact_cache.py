@@ -28,7 +28,7 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_the_next_process_reads_them(own_cache: Path) -> None:
+def test_the_next_process_reads_cached_observables(own_cache: Path) -> None:
     found = self_contacts(ROBOT, True)
     assert classify_pairs(ROBOT, True) == ALWAYS + NEVER + KEPT
     assert in_a_new_process(ROBOT, True) == found
@@ -42,7 +42,7 @@ def test_the_next_process_reads_them(own_cache: Path) -> None:
     assert in_a_new_process(ROBOT, True) == found
 
 
-def test_another_robot_has_its_own(own_cache: Path) -> None:
+def test_observables_differ_by_robot(own_cache: Path) -> None:
     in_a_new_process(ROBOT, True)
     other = replace(ROBOT, excluded=(("a", "b"),))
     assert in_a_new_process(other, True) == self_contacts(other, True)

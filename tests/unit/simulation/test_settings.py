@@ -20,7 +20,7 @@ def scaled() -> tarsus.Simulation:
     )
 
 
-def test_masses_that_are_set_are_those_of_a_simulation_created_with_them(
+def test_changed_masses_match_a_new_simulation(
     scaled: tarsus.Simulation,
 ) -> None:
     factors = [0.8, 1.0, 1.3]
@@ -34,7 +34,7 @@ def test_masses_that_are_set_are_those_of_a_simulation_created_with_them(
     assert len(np.unique(scaled.q[:, 2])) == 3
 
 
-def test_masses_are_checked_as_every_setting_is(scaled: tarsus.Simulation) -> None:
+def test_masses_are_validated(scaled: tarsus.Simulation) -> None:
     before = scaled.backend.get("mass_scale")
     for wrong in (0.0, -1.0, [1.0, 2.0], "heavy", np.nan):
         with refused(InvalidValue, "mass_scale"):
@@ -46,7 +46,7 @@ def test_masses_are_checked_as_every_setting_is(scaled: tarsus.Simulation) -> No
     np.testing.assert_array_equal(scaled.backend.get("mass_scale"), before)
 
 
-def test_a_log_s_robot_has_the_masses_that_were_set() -> None:
+def test_robots_of_logs_have_the_changed_masses() -> None:
     simulation = tarsus.Simulation("mini_cheetah", controller="stand", mass_scale={"base": 1.0})
     simulation.set(mass_scale={"base": 1.5})
     robot = scale_masses(simulation.robot, simulation.run(0.01))
@@ -54,7 +54,7 @@ def test_a_log_s_robot_has_the_masses_that_were_set() -> None:
     assert robot.bodies[0].inertia.mass == pytest.approx(1.5 * made, rel=1e-12)
 
 
-def test_a_copy_sets_values_of_its_own(scaled: tarsus.Simulation) -> None:
+def test_copies_have_independent_settings(scaled: tarsus.Simulation) -> None:
     scaled.set(mu=0.8)
     other = copy(scaled)
     other.set(mu=[0.1, 0.2, 0.3], push={"base": [1.0, 0.0, 0.0]})
@@ -87,6 +87,6 @@ def test_parameters_are_text_or_numbers(parameters: object) -> None:
         ({"kp": []}, "kp"),
     ],
 )
-def test_wrong_numbers_are_named(parameters: object, subject: str) -> None:
+def test_invalid_numbers_are_reported_by_name(parameters: object, subject: str) -> None:
     with refused(InvalidValue, subject):
         tarsus.Simulation("mini_cheetah", controller="trot", parameters=parameters)  # type: ignore[arg-type]

@@ -41,7 +41,7 @@ def test_the_log_has_names_units_and_the_last_state(trot: tarsus.Simulation, log
     assert trot.time == pytest.approx(2.0)
 
 
-def test_it_says_what_it_is_in_one_line() -> None:
+def test_repr_is_one_line() -> None:
     trot = tarsus.Simulation("mini_cheetah", controller="trot")
     trot.advance(0.5)
     told = "moreau, controller trot, dt 0.0025 s, 1 world, float64, t = 0.5 s"
@@ -51,7 +51,7 @@ def test_it_says_what_it_is_in_one_line() -> None:
     assert repr(many) == f"Simulation(mini_cheetah: {told})"
 
 
-def test_it_trots(log) -> None:
+def test_mini_cheetah_trots_by_default(log) -> None:
     assert 0.3 < float(log["q"].sel(coordinate="floating_base.x")[-1]) < 1.0
     assert bool((log["converged"] == 1).all())
 
@@ -79,7 +79,7 @@ def test_forces_in_both_frames_and_impulses_agree(log) -> None:
     )
 
 
-def test_standing_forces_carry_the_weight() -> None:
+def test_standing_forces_balance_the_weight() -> None:
     log = tarsus.Simulation("mini_cheetah", controller="stand").run(5.0)
     weight = tarsus.load("mini_cheetah").mass * 9.81
     assert float(log["force_world"].sel(xyz="z").sum("contact")[-1]) == pytest.approx(
@@ -163,7 +163,7 @@ def test_float32_and_threads_run_the_same_robot() -> None:
     assert "float32-tolerance" in {notice.code for notice in coarse.warnings}
 
 
-def test_a_divergence_stops_says_where_and_keeps_the_log() -> None:
+def test_a_divergence_stops_with_its_location_and_the_log() -> None:
     once = Midpoint(forces="once")
     sim = tarsus.Simulation("mini_cheetah", "compliant", once, controller="trot", dt=0.02)
     assert "dt-above-stable-limit" in {notice.code for notice in sim.warnings}
@@ -206,12 +206,12 @@ def test_mistakes_are_named(arguments: dict, kind: type[tarsus.TarsusError], sub
         tarsus.Simulation(**arguments)
 
 
-def test_an_unknown_name_gets_a_near_one() -> None:
+def test_unknown_names_get_a_suggestion() -> None:
     with pytest.raises(UnknownName, match="did you mean mini_cheetah"):
         tarsus.Simulation("mini_chetah")
 
 
-def test_bad_values_later_get_one_too(trot: tarsus.Simulation) -> None:
+def test_invalid_later_values_get_a_suggestion(trot: tarsus.Simulation) -> None:
     for bad, kind, subject in [
         (lambda: trot.set(q=np.zeros(18)), InvalidValue, "q"),
         (lambda: trot.set(u=np.full(18, np.nan)), InvalidValue, "u"),
@@ -231,7 +231,7 @@ def test_a_robot_without_contacts_is_refused() -> None:
         tarsus.Simulation(replace(tarsus.load("mini_cheetah"), candidates=()))
 
 
-def test_simulations_of_the_same_parts_share_their_program_and_nothing_else() -> None:
+def test_equal_simulations_share_only_their_program() -> None:
     robot, law, gait = tarsus.load("mini_cheetah"), tarsus.Moreau(), Stand()
     first = tarsus.Simulation(robot, law, controller=gait, dt=0.0025)
     second = tarsus.Simulation(robot, law, controller=gait, dt=0.001)
@@ -246,7 +246,7 @@ def test_simulations_of_the_same_parts_share_their_program_and_nothing_else() ->
     assert (alone.q == second.q).all()
 
 
-def test_plans_that_differ_in_anything_share_no_program() -> None:
+def test_different_plans_have_different_programs() -> None:
     first = tarsus.Simulation("mini_cheetah", controller="trot")
     again = tarsus.Simulation("mini_cheetah", tarsus.Moreau(), controller="trot", dt=0.001)
     assert again.plan is first.plan and again.robot is not first.robot
@@ -265,7 +265,7 @@ def test_plans_that_differ_in_anything_share_no_program() -> None:
     assert fingerprint(plan) != fingerprint(other)
 
 
-def test_what_an_object_holds_beside_its_fields_counts() -> None:
+def test_hidden_attributes_affect_the_program_key() -> None:
     class Own(Stand):
         def __init__(self, lift: float) -> None:
             super().__init__()
@@ -275,7 +275,7 @@ def test_what_an_object_holds_beside_its_fields_counts() -> None:
     assert fingerprint(Own(0.1)) != fingerprint(Stand())
 
 
-def test_a_time_that_whole_steps_miss_is_told() -> None:
+def test_durations_that_are_no_multiple_of_dt_are_reported() -> None:
     simulation = tarsus.Simulation("mini_cheetah", controller="trot", dt=0.0025)
     with pytest.warns(tarsus.TarsusWarning, match=r"0\.0025 s are simulated; dt=0\.002 fits"):
         simulation.advance(0.002)
@@ -287,7 +287,7 @@ def test_a_time_that_whole_steps_miss_is_told() -> None:
 
 
 @pytest.mark.parametrize("law", ["compliant", "micro_macro", "linearized", "moreau"])
-def test_a_robot_that_is_put_elsewhere_has_new_contacts(law: str) -> None:
+def test_moved_robots_have_new_contacts(law: str) -> None:
     """Nothing pulls it back to where it stood."""
     simulation = tarsus.Simulation("mini_cheetah", law, controller="stand", worlds=2, dt=0.0005)
     simulation.advance(0.5)
@@ -301,7 +301,7 @@ def test_a_robot_that_is_put_elsewhere_has_new_contacts(law: str) -> None:
 
 
 @pytest.mark.parametrize("law", ["soft_convex", "moreau"])
-def test_a_world_that_diverged_goes_on_from_where_it_is_put(law: str) -> None:
+def test_diverged_worlds_continue_from_a_new_state(law: str) -> None:
     simulation = tarsus.Simulation("mini_cheetah", law, controller="stand", worlds=2, dt=0.002)
     q, u, first = simulation.q, simulation.u, [True, False]
     simulation.advance(0.1)

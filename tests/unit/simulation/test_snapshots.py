@@ -82,7 +82,7 @@ def readings(sim: tarsus.Simulation) -> bytes:
         ("moreau", "midpoint", {"coordinates": "maximal"}),
     ],
 )
-def test_what_was_stopped_goes_on_to_the_same_bits(law: str, stepper: str, options: dict) -> None:
+def test_stopped_runs_continue_to_the_same_bits(law: str, stepper: str, options: dict) -> None:
     chosen = MOREAU if law == "moreau" else law
     sim = tarsus.Simulation(HOPPER, chosen, stepper, dt=DT, **options)
     moved(sim, 0, STEPS)
@@ -99,7 +99,7 @@ def test_what_was_stopped_goes_on_to_the_same_bits(law: str, stepper: str, optio
         assert moved(again, STEPS, 2 * STEPS) == expected
 
 
-def test_a_gait_goes_on_with_its_memory() -> None:
+def test_a_gait_continues_from_its_memory() -> None:
     sim = tarsus.Simulation("mini_cheetah", "moreau", controller="trot", worlds=3)
     sim.set(command={"speed": [0.0, 0.2, 0.4]})
     sim.advance(0.2)
@@ -117,7 +117,7 @@ def test_a_gait_goes_on_with_its_memory() -> None:
 
 
 @pytest.mark.parametrize("law", ["moreau", "compliant"])
-def test_a_reset_is_a_new_beginning_and_what_is_put_elsewhere_feels_no_ground(law: str) -> None:
+def test_resets_and_moves_clear_the_contact_memory(law: str) -> None:
     """The whole state is a new simulation's; before the first step nothing was felt or solved."""
     sim = tarsus.Simulation(HOPPER, law, worlds=2)
     new = sim.state()
@@ -134,7 +134,7 @@ def test_a_reset_is_a_new_beginning_and_what_is_put_elsewhere_feels_no_ground(la
 
 
 @pytest.mark.parametrize("precision", ["float64", "float32"])
-def test_a_quaternion_of_about_unit_length_gets_it(precision: str) -> None:
+def test_nearly_unit_quaternions_are_normalized(precision: str) -> None:
     """One that has it keeps its bits."""
     sim = tarsus.Simulation(HOPPER, worlds=2, precision=precision)
     sim.advance(0.3)
@@ -148,7 +148,7 @@ def test_a_quaternion_of_about_unit_length_gets_it(precision: str) -> None:
 
 
 @pytest.mark.parametrize("worlds", [1, 3])
-def test_a_reset_takes_back_the_torques_that_are_held(worlds: int) -> None:
+def test_a_reset_clears_held_torques(worlds: int) -> None:
     """What follows is what followed the start, for the worlds of a mask alone."""
     fresh, used = (tarsus.Simulation(HOPPER, MOREAU, worlds=worlds, dt=DT) for _ in range(2))
     fresh.advance(10 * DT)
@@ -162,7 +162,7 @@ def test_a_reset_takes_back_the_torques_that_are_held(worlds: int) -> None:
 
 
 @pytest.mark.parametrize("worlds", [1, 4])
-def test_torques_are_held_from_one_control_instant_to_the_next(worlds: int) -> None:
+def test_torques_are_constant_between_control_instants(worlds: int) -> None:
     made = {"worlds": worlds, "dt": DT, "control_rate": 80.0}  # Hz: every fifth step
     sim = tarsus.Simulation(HOPPER, MOREAU, controller=servo, **made)
     sim.advance(13 * DT)  # three steps into an interval
@@ -191,7 +191,7 @@ def test_one_state_rolled_out_under_many_actions() -> None:
         np.testing.assert_array_equal(planner.state()[1], sim.state()[0])
 
 
-def test_some_worlds_alone_are_restored() -> None:
+def test_selected_worlds_are_restored() -> None:
     sim = tarsus.Simulation(HOPPER, MOREAU, dt=DT, worlds=5)
     moved(sim, 0, STEPS)
     early = sim.state()
@@ -207,7 +207,7 @@ def test_some_worlds_alone_are_restored() -> None:
     np.testing.assert_array_equal(sim.state(), early[[4, 4, 0, 1, 1]])
 
 
-def test_a_world_that_has_diverged_stays_as_it_was_beside_the_others() -> None:
+def test_diverged_worlds_stay_frozen() -> None:
     sim = tarsus.Simulation(HOPPER, MOREAU, dt=DT, worlds=5)
     moved(sim, 0, STEPS)
     sound = sim.state()
@@ -221,7 +221,7 @@ def test_a_world_that_has_diverged_stays_as_it_was_beside_the_others() -> None:
     assert np.isnan(sim.q[1]).any()
 
 
-def test_what_is_set_is_no_state() -> None:
+def test_settings_are_not_part_of_a_snapshot() -> None:
     sim = tarsus.Simulation(HOPPER, MOREAU, dt=DT, worlds=5)
     kept = sim.state()
     sim.set(mu=0.1)
@@ -237,7 +237,7 @@ def standing() -> tarsus.Simulation:
     return tarsus.Simulation(HOPPER, MOREAU, dt=DT, worlds=5)
 
 
-def test_a_state_of_something_else_is_refused(standing: tarsus.Simulation) -> None:
+def test_snapshots_of_other_simulations_are_rejected(standing: tarsus.Simulation) -> None:
     own = standing.state()
     twin = hopper("twin")
     strangers = {
@@ -276,7 +276,7 @@ def test_a_state_of_something_else_is_refused(standing: tarsus.Simulation) -> No
         ({"precision": "float32"}, ""),
     ],
 )
-def test_a_state_says_how_its_simulation_was_made(options: dict, told: str) -> None:
+def test_snapshots_describe_their_simulation(options: dict, told: str) -> None:
     """Where shapes agree, too; what may differ by world or is set stays the taker's own."""
     usual: dict = {"law": MOREAU, "dt": DT, "sensors": {"imu": Imu()}}
     kept = tarsus.Simulation(HOPPER, **usual).state()
@@ -310,7 +310,9 @@ def test_a_state_says_how_its_simulation_was_made(options: dict, told: str) -> N
         lambda s: s[:, MARKS:],
     ],
 )
-def test_a_wrong_state_gets_one_sentence(standing: tarsus.Simulation, change) -> None:
+def test_invalid_snapshots_are_rejected_in_one_sentence(
+    standing: tarsus.Simulation, change
+) -> None:
     own = standing.state()
     moved(standing, 0, 3)
     now = standing.state()
@@ -325,7 +327,7 @@ def test_a_wrong_state_gets_one_sentence(standing: tarsus.Simulation, change) ->
 
 @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy])
 @pytest.mark.parametrize("worlds", [1, 5])
-def test_a_copy_goes_its_own_way_to_the_same_bits(copied, worlds: int) -> None:
+def test_copies_are_independent_and_bitwise_equal(copied, worlds: int) -> None:
     sim = tarsus.Simulation(HOPPER, MOREAU, dt=DT, worlds=worlds)
     sim.set(mu=0.3)
     moved(sim, 0, STEPS)
@@ -338,7 +340,7 @@ def test_a_copy_goes_its_own_way_to_the_same_bits(copied, worlds: int) -> None:
     assert twin.time == 0 and sim.time > 0
 
 
-def test_a_deep_copy_has_a_python_controller_of_its_own() -> None:
+def test_deep_copies_have_their_own_python_controller() -> None:
     sim = tarsus.Simulation(HOPPER, MOREAU, controller=Shaker(), dt=DT)
     sim.advance(10 * DT)
     twins = [copy.deepcopy(sim), pickle.loads(pickle.dumps(sim))]
@@ -361,7 +363,7 @@ def _goes_on(sim: tarsus.Simulation) -> tuple[list[bytes], bytes, int]:
     return seen, pickle.dumps(sim), len(sim.program.blocks)
 
 
-def test_a_simulation_sent_to_another_process_goes_on_there() -> None:
+def test_pickled_simulations_continue_in_another_process() -> None:
     sim = tarsus.Simulation(HOPPER, MOREAU, dt=DT, worlds=5)
     sim.set(mu=[0.1, 0.2, 0.3, 0.4, 0.5])
     moved(sim, 0, STEPS)
@@ -381,7 +383,7 @@ def test_pickles_in_one_process_share_one_program() -> None:
     assert len(pickle.dumps(sim)) < 20_000  # a description and its registers, no code
 
 
-def test_what_cannot_be_pickled_is_named() -> None:
+def test_unpicklable_parts_are_reported_by_name() -> None:
     sim = tarsus.Simulation(HOPPER, MOREAU, controller=lambda t, q, u: servo(t, q, u), dt=DT)
     with refused(Unsupported, getattr(sim.controller, "__qualname__", "")):
         pickle.dumps(sim)

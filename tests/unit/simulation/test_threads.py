@@ -25,13 +25,13 @@ OPTIONS = {"controller": "trot", "worlds": 5}
 
 
 @pytest.mark.parametrize("bits", [pytest.param(32, marks=pytest.mark.slow), 64])
-def test_a_thousand_steps_of_trot_equal_one_lane(bits: int) -> None:
+def test_a_thousand_trot_steps_equal_one_lane(bits: int) -> None:
     found = gpu_checks.agreement(HostLauncher(), bits, 6, 1000)
     assert found["ok"] and found["all_the_same_bits"] and found["stayed_finite"]
     assert found["many_steps_a_launch_equal_single_steps"]
 
 
-def test_the_agreement_check_finds_a_wrong_program(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_agreement_check_detects_a_wrong_program(monkeypatch: pytest.MonkeyPatch) -> None:
     twin = gpu_checks.processor_twin
 
     def heavier(*of):
@@ -65,14 +65,14 @@ def test_tables_parameters_commands_and_masks() -> None:
     assert len(np.unique(threads.q[:, 0])) == 5
 
 
-def test_the_log_is_the_processor_s() -> None:
+def test_the_log_matches_the_cpu() -> None:
     cpu, threads = (sim.run(0.1) for sim in pair())
     assert set(cpu.data_vars) == set(threads.data_vars)
     for name in cpu.data_vars:
         np.testing.assert_array_equal(cpu[name].values, threads[name].values)
 
 
-def test_a_copy_stays_and_a_view_moves() -> None:
+def test_copies_stay_constant_and_views_follow() -> None:
     _, sim = pair()
     copy, view, before = sim.q, sim.backend.view("q"), sim.backend.get("q")
     sim.advance(0.1)
@@ -113,7 +113,7 @@ def test_precision_and_threads_follow_the_device() -> None:
         tarsus.Simulation("mini_cheetah", device="cudo")
 
 
-def test_the_benchmark_keeps_what_it_found_when_a_part_fails_or_time_is_up() -> None:
+def test_the_benchmark_keeps_partial_results() -> None:
     def broken() -> None:
         raise RuntimeError("no such tool")
 
@@ -132,7 +132,7 @@ def test_the_benchmark_keeps_what_it_found_when_a_part_fails_or_time_is_up() -> 
     assert all("error" in part for part in found["parts"].values()) and not found["seconds"]
 
 
-def test_results_that_cannot_be_kept_are_said_and_measured_nevertheless() -> None:
+def test_unwritable_results_are_reported() -> None:
     said: list[str] = []
 
     def full(found: dict) -> None:
@@ -146,7 +146,7 @@ def test_results_that_cannot_be_kept_are_said_and_measured_nevertheless() -> Non
     assert sum("no space left" in text for text in said) == 2
 
 
-def test_a_part_of_its_own_process_returns_fails_dies_or_is_ended_alone(
+def test_benchmark_parts_run_in_isolated_processes(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     def run(function, *arguments, seconds: float = 60.0):
@@ -170,13 +170,13 @@ def test_a_part_of_its_own_process_returns_fails_dies_or_is_ended_alone(
 
 
 @pytest.mark.slow
-def test_falls_end_as_on_the_processor() -> None:
+def test_falls_match_the_cpu() -> None:
     found = gpu_checks.falls(HostLauncher(), 200, 100)
     assert found["ok"] and found["same_bits_as_cpu"] == 1.0
 
 
 @pytest.mark.slow
-def test_the_whole_benchmark_on_the_processor() -> None:
+def test_the_whole_benchmark_on_the_cpu() -> None:
     found = gpu.gpu_bench(
         lambda block: HostLauncher(), gpu.SMALL, gpu.BenchmarkSession(600.0, lambda text: None)
     )["parts"]

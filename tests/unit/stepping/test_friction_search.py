@@ -46,7 +46,7 @@ def energy(M: Array, free: Array, f: Array, u: Array) -> float:
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_it_ends_at_the_one_least_of_all_guesses_and_never_climbs(seed: int) -> None:
+def test_the_descent_is_monotonic_and_ends_at_the_unique_minimum(seed: int) -> None:
     rng, step = np.random.default_rng(seed), search()
     root = rng.normal(size=(JOINTS, JOINTS))
     M = root @ np.diag(10.0 ** rng.uniform(-2, 2, JOINTS)) @ root.T + 1e-3 * np.eye(JOINTS)

@@ -30,7 +30,7 @@ def sweep(tmp_path: Path) -> Path:
     return folder.parent
 
 
-def test_ordinary_questions_are_answered(sweep: Path) -> None:
+def test_ordinary_queries_work(sweep: Path) -> None:
     assert query.run_sql(sweep)["way"].tolist() == [1, 2, 1.5, 2.5]
     assert query.run_sql(sweep, "SELECT count(tilt) AS n FROM rows")["n"].tolist() == [2]
     assert query.run_sql(sweep, "SELECT sum(way) AS s FROM rows WHERE way > 1")["s"][0] == 6
@@ -55,7 +55,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_what_is_no_question_to_the_rows_is_refused(
+def test_unsafe_queries_are_rejected(
     name: str, sweep: Path, tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
     chunk, out = tmp_path / "chunk.parquet", tmp_path / "out"
@@ -77,13 +77,13 @@ def test_a_flag_allows_it(sweep: Path, tmp_path: Path) -> None:
     assert out.read_text().split() == ["way", "1.0", "2.0", "1.5", "2.5"]
 
 
-def test_variables_of_ours_are_no_tables(sweep: Path) -> None:
+def test_python_variables_are_not_tables(sweep: Path) -> None:
     for name in ("files", "sql", "last"):
         with refused(InvalidValue, "sql"):
             query.run_sql(sweep, f"SELECT * FROM {name}")
 
 
-def test_rows_that_are_damaged_are_told(sweep: Path) -> None:
+def test_damaged_rows_are_reported(sweep: Path) -> None:
     (sweep / "chunks" / "a.parquet").write_bytes(b"PAR1 none")
     with refused(InvalidFile, sweep / "chunks"):
         query.run_sql(sweep)

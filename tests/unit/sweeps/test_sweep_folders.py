@@ -38,7 +38,7 @@ def in_chunks_of_eight(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("in_chunks_of_eight")
-def test_rows_are_those_of_what_was_asked_last(folder: Path) -> None:
+def test_rows_match_the_latest_specification(folder: Path) -> None:
     out = folder / "out"
     tarsus.sweep(spec.from_tables(dropped(), folder), out, "inline")
     before = query.run_sql(out)
@@ -56,7 +56,7 @@ def test_rows_are_those_of_what_was_asked_last(folder: Path) -> None:
 
 
 @pytest.mark.usefixtures("in_chunks_of_eight")
-def test_what_another_run_made_meanwhile_is_not_made_again(
+def test_chunks_of_concurrent_runs_are_not_repeated(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = spec.from_tables(dropped(), folder)
@@ -66,7 +66,7 @@ def test_what_another_run_made_meanwhile_is_not_made_again(
     assert (report.done, report.skipped) == (0, 5) and not report.lost
 
 
-def test_rows_tell_what_they_were_made_with(folder: Path) -> None:
+def test_rows_record_versions(folder: Path) -> None:
     tarsus.sweep(spec.from_tables(dropped(8), folder), folder / "out", "inline")
     sql = "SELECT DISTINCT chunk, tarsus_version, versions->>'$.casadi' AS casadi FROM rows"
     table = query.run_sql(folder / "out", sql)
@@ -85,7 +85,7 @@ if __name__ == "__main__":
 
 
 @pytest.mark.slow
-def test_two_runs_at_once_share_the_work(folder: Path) -> None:
+def test_concurrent_runs_share_the_work(folder: Path) -> None:
     given = dropped(4000)
     given["fixed"]["seconds"] = 1.0
     (folder / "run.py").write_text(TOGETHER)
@@ -101,7 +101,7 @@ def test_two_runs_at_once_share_the_work(folder: Path) -> None:
     assert table.iloc[0].tolist() == [4000, 4000]
 
 
-def test_worlds_that_fail_are_told(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_failed_worlds_are_reported(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Masses below zero: every world's row says so, and so does the command."""
     (folder / "spec.toml").write_text(
         '[fixed]\nrobot = "ball.xml"\ngait = "free"\nseconds = 0.01\n'
@@ -119,7 +119,7 @@ def test_worlds_that_fail_are_told(folder: Path, capsys: pytest.CaptureFixture[s
     assert "'ball'" in told and "-1.1" in told
 
 
-def test_sql_that_names_no_table_is_told_its_name(folder: Path) -> None:
+def test_sql_without_the_table_gets_its_name(folder: Path) -> None:
     tarsus.sweep(spec.from_tables(dropped(8), folder), folder / "out", "inline")
     with pytest.raises(InvalidValue, match="'rows'"):
         query.run_sql(folder / "out", "SELECT * FROM results")

@@ -64,7 +64,7 @@ def swept(asked: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Pa
     return out
 
 
-def test_a_sweep_is_summed_up_by_what_was_varied(
+def test_summaries_group_by_varied_parameters(
     swept: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     cells = summary(swept)

@@ -66,7 +66,7 @@ def files(out: Path) -> dict[str, bytes]:
     return {name: content for name, content in found.items() if not name.endswith(".json")}
 
 
-def test_a_trajectory_is_a_log_with_the_bits_of_its_row(folder: Path) -> None:
+def test_trajectories_match_their_rows_bitwise(folder: Path) -> None:
     out = folder / "out"
     report = tarsus.sweep(spec.from_tables(pushed("left"), folder), out, "inline")
     table = query.run_sql(out)
@@ -95,7 +95,7 @@ def test_a_trajectory_is_a_log_with_the_bits_of_its_row(folder: Path) -> None:
     ("keep", "samples"),
     [("all", [0, 1, 2, 3, 4, 5, 6, 7]), (3, [0, 2, 5]), ([3, 7], [3, 7]), (0, []), (99, range(8))],
 )
-def test_who_is_kept(folder: Path, keep: Any, samples: Sequence[int]) -> None:
+def test_trajectories_are_selected(folder: Path, keep: Any, samples: Sequence[int]) -> None:
     out, eight = folder / "out", {"method": "latin", "count": 8}
     tarsus.sweep(spec.from_tables(pushed(keep, sample=eight), folder), out, "inline")
     names = sorted(int(path.stem) for path in out.glob("trajectories/*/*.nc"))
@@ -106,7 +106,7 @@ def test_who_is_kept(folder: Path, keep: Any, samples: Sequence[int]) -> None:
         assert sorted(table[table["trajectory"].notna()]["sample"]) == names
 
 
-def test_a_world_that_is_lost_keeps_what_there_is_and_a_refused_one_nothing(folder: Path) -> None:
+def test_diverged_worlds_keep_partial_trajectories(folder: Path) -> None:
     vary = {"law.mu": [0.5, -1.0], "push.x": [0.0, 1e15]}
     given = pushed("failed", vary=vary, sample={})
     tarsus.sweep(spec.from_tables(given, folder), folder / "out", "inline")
@@ -118,7 +118,7 @@ def test_a_world_that_is_lost_keeps_what_there_is_and_a_refused_one_nothing(fold
         assert 0 < log.sizes["time"] < 30
 
 
-def test_bytes_do_not_depend_on_how_worlds_are_cut(
+def test_trajectory_files_do_not_depend_on_the_chunks(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def by_sample(out: Path) -> dict[str, bytes]:
@@ -130,7 +130,7 @@ def test_bytes_do_not_depend_on_how_worlds_are_cut(
     assert by_sample(folder / "other") == one and len(one) == 6
 
 
-def test_nothing_is_half_written(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_are_written_completely(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The disk is full in the middle of a chunk's second trajectory, or before its rows."""
     eight = {"method": "latin", "count": 8}
     asked, out = spec.from_tables(pushed("all", sample=eight), folder), folder / "out"
@@ -160,7 +160,7 @@ def test_nothing_is_half_written(folder: Path, monkeypatch: pytest.MonkeyPatch) 
     assert files(out) == files(whole)
 
 
-def test_silly_budgets_are_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_absurd_budgets_are_rejected(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     given = pushed("all")
     given["trajectories"]["most_mb"] = 0.5
     monkeypatch.undo()
@@ -194,7 +194,7 @@ def test_a_bad_choice_is_refused(
         tarsus.sweep(spec.from_tables(pushed(keep), folder), folder / "out", "inline")
 
 
-def test_the_command_chooses_and_says_how_large(
+def test_the_command_selects_trajectories_and_prints_their_size(
     folder: Path, capsys: pytest.CaptureFixture
 ) -> None:
     lines = ['[fixed]\nrobot = "ball.xml"\ngait = "free"\nseconds = 0.06\ndt = 0.002']
@@ -210,7 +210,7 @@ def test_the_command_chooses_and_says_how_large(
     assert "'falling'" in capsys.readouterr().err
 
 
-def test_chunks_are_cut_whole_and_smaller_at_the_end(folder: Path) -> None:
+def test_chunks_are_equal_and_smaller_at_the_end(folder: Path) -> None:
     group = group_worlds(
         spec.from_tables(pushed(0, sample={"method": "latin", "count": 2000}), folder)
     )[0]
@@ -223,7 +223,7 @@ def test_chunks_are_cut_whole_and_smaller_at_the_end(folder: Path) -> None:
 
 
 @pytest.mark.slow
-def test_engines_keep_the_same_bytes(folder: Path) -> None:
+def test_engines_store_the_same_bytes(folder: Path) -> None:
     asked = spec.from_tables(pushed("left"), folder)
     tarsus.sweep(asked, folder / "inline", "inline")
     tarsus.sweep(asked, folder / "processes", "processes", workers=2)

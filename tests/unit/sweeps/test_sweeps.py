@@ -143,7 +143,7 @@ def test_a_bad_spec_is_refused(
     ],
 )
 @pytest.mark.parametrize("dry", [True, False])
-def test_a_name_that_no_world_knows_is_refused_at_once(
+def test_unknown_names_are_rejected_at_once(
     folder: Path, fixed: dict[str, Any], kind: type[TarsusError], subject: str, dry: bool
 ) -> None:
     given = {"robot": "ball.xml", "gait": "free", "seconds": 0.1, **fixed}
@@ -167,7 +167,7 @@ def test_a_name_that_no_world_knows_is_refused_at_once(
         ({"option.bounce": 3}, "bounce"),
     ],
 )
-def test_what_a_simulation_refuses_ends_a_sweep_at_once(
+def test_invalid_simulations_end_a_sweep_at_once(
     folder: Path, fixed: dict[str, Any], named: str, dry: bool
 ) -> None:
     given = {"robot": "ball.xml", "gait": "free", "seconds": 0.1, **fixed}
@@ -201,7 +201,7 @@ def test_worlds_that_share_a_compiled_step_are_one_group(folder: Path) -> None:
 # ---------------------------------------------------------------- rows
 
 
-def test_rows_are_what_mechanics_says_and_are_made_once(folder: Path) -> None:
+def test_rows_match_mechanics_and_are_computed_once(folder: Path) -> None:
     out = folder / "out"
     asked = spec.from_tables(dropped(), folder)
     first = tarsus.sweep(asked, out, "inline")
@@ -228,9 +228,7 @@ def test_rows_are_what_mechanics_says_and_are_made_once(folder: Path) -> None:
     assert not [p for p in out.rglob(".*") if p.name != ".part"], "nothing half-written stays"
 
 
-def test_rows_do_not_depend_on_how_worlds_are_cut(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rows_do_not_depend_on_the_chunks(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = spec.from_tables(dropped(), folder)
     tarsus.sweep(asked, folder / "one", "inline")
     monkeypatch.setattr(Store, "chunk_sizes", lambda self, groups, measured: [7] * len(groups))
@@ -239,7 +237,7 @@ def test_rows_do_not_depend_on_how_worlds_are_cut(
     assert tables[0].equals(tables[1]), "to the last bit"
 
 
-def test_a_world_that_is_refused_or_lost_fails_alone(folder: Path) -> None:
+def test_rejected_or_diverged_worlds_fail_alone(folder: Path) -> None:
     given = dropped(vary={"law.mu": [0.1, -1.0, 0.5], "noise.u": [0.0, 1e10]}, sample={})
     tarsus.sweep(spec.from_tables(given, folder), folder / "out", "inline")
     table = query.run_sql(folder / "out")
@@ -251,14 +249,14 @@ def test_a_world_that_is_refused_or_lost_fails_alone(folder: Path) -> None:
     assert table[~fine][["height", "speed", "fell"]].isna().all(axis=None)
 
 
-def test_a_start_s_noise_is_its_seed_s(folder: Path) -> None:
+def test_initial_noise_depends_on_its_seed(folder: Path) -> None:
     given = dropped(vary={"seed": [3, 1, 3], "noise.u": [0.1]}, sample={})
     tarsus.sweep(spec.from_tables(given, folder), folder / "out", "inline")
     way = query.run_sql(folder / "out")["way"].tolist()
     assert way[0] == way[2] != way[1]
 
 
-def test_noise_of_a_start_leaves_followers_and_objects_where_they_belong(tmp_path: Path) -> None:
+def test_initial_noise_respects_mimic_joints_and_objects(tmp_path: Path) -> None:
     geom = '<geom type="sphere" size="0.1" mass="1"/>'
     (tmp_path / "arm.xml").write_text(
         f"""<mujoco><worldbody>
@@ -355,7 +353,7 @@ if __name__ == "__main__":
 
 
 @pytest.mark.slow
-def test_a_killed_sweep_goes_on(folder: Path) -> None:
+def test_killed_sweeps_resume(folder: Path) -> None:
     """Killed as soon as some chunks are there: what is there is whole, with the trajectories that
     it keeps, and the rest is made.
     """
@@ -388,7 +386,7 @@ def test_a_killed_sweep_goes_on(folder: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_worker_that_dies_costs_a_chunk_that_is_made_again(folder: Path) -> None:
+def test_chunks_of_killed_workers_are_repeated(folder: Path) -> None:
     """The worker of one chunk kills itself once."""
     (folder / "own.py").write_text(
         f"""

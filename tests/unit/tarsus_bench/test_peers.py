@@ -57,7 +57,7 @@ def test_a_flight_by_a_good_integrator_ends_where_the_reference_does() -> None:
 
 
 @needs_anymal
-def test_times_and_settings_are_told(
+def test_times_and_settings_are_printed(
     found: dict[str, Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert found["engines"][0]["mass"] == pytest.approx(30.4754, abs=1e-4)
@@ -69,7 +69,7 @@ def test_times_and_settings_are_told(
 
 
 @needs_anymal
-def test_no_column_is_cut_off_where_there_is_no_terminal(
+def test_no_column_is_truncated_without_a_terminal(
     found: dict[str, Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
     longest = [row | {"variant": "batch_float32 or longer"} for row in found["rows"]]
@@ -79,9 +79,7 @@ def test_no_column_is_cut_off_where_there_is_no_terminal(
 
 @needs_anymal
 @pytest.mark.parametrize("name", ABSENT)
-def test_a_simulator_that_is_missing_is_named(
-    name: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_missing_simulators_are_named(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["bench", "--peers", "--engines", name]) == 2
     said = capsys.readouterr().err
     assert name in said and engine_class(name).distributions[-1] in said
@@ -124,7 +122,7 @@ def peer_errors_depth(robot: Robot, q: np.ndarray) -> float:
     return float(min(robot.position(q, c.name)[2] - c.radius for c in robot.candidates))
 
 
-def test_gliding_feet_creep_and_are_as_deep_as_they_are() -> None:
+def test_creep_and_depth_of_gliding_feet_are_measured() -> None:
     robot, q = sliding()
     case = PeerCase(robot, q[0], np.zeros(robot.nu), 1.0)
     errors = peer_errors.standing(case, q, np.zeros((101, robot.nu)), 0.01)
@@ -147,7 +145,7 @@ def test_a_rolling_foot_does_not_creep() -> None:
     assert peer_errors.creep(one, rolled[0], rolled[1]) == pytest.approx(0.0, abs=1e-9)
 
 
-def test_energy_from_nowhere_is_seen() -> None:
+def test_energy_gain_is_detected() -> None:
     robot, q = sliding()[0], sliding()[1].copy()
     q[60:, 2] += 0.01
     case = PeerCase(robot, q[0], np.zeros(robot.nu), 1.0)
@@ -158,7 +156,7 @@ def test_energy_from_nowhere_is_seen() -> None:
 # ---------------------------------------------------------------- the robot as URDF
 
 
-def test_a_robot_written_as_urdf_comes_back_the_same() -> None:
+def test_urdf_robots_round_trip() -> None:
     robot = robots.load("mini_cheetah")
     bare = replace(
         robot,
@@ -176,14 +174,14 @@ def test_a_robot_written_as_urdf_comes_back_the_same() -> None:
     assert np.array([(c.body, *c.position) for c in back.candidates]) == pytest.approx(places)
 
 
-def test_what_urdf_cannot_say_is_refused() -> None:
+def test_robots_that_urdf_cannot_represent_are_rejected() -> None:
     robot = robots.load("mini_cheetah")
     fixed = replace(robot, bodies=robot.bodies[1:2], candidates=(), actuators=(), keyframes={})
     with pytest.raises(TarsusError, match="one root on a free joint"):
         to_urdf(replace(fixed, bodies=(replace(fixed.bodies[0], parent=-1),)))
 
 
-def test_cases_begin_as_simbenchmark_s() -> None:
+def test_cases_match_simbenchmark() -> None:
     if robots_folder() is None:
         pytest.skip("without example-robot-data")
     cases = peer_cases.cases()

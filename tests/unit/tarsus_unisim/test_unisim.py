@@ -89,7 +89,7 @@ def test_a_file_is_a_backend(tmp_path: Any, robot: Robot) -> None:
     assert set(names) >= {"base", "thigh", "shank", "toe", "imu"} and len(set(names)) == len(names)
 
 
-def test_steps_are_those_of_a_simulation(backend: Any, robot: Robot) -> None:
+def test_steps_match_a_simulation(backend: Any, robot: Robot) -> None:
     """Bit for bit, several in one call; then a state that is given comes back as it was."""
     plain = simulation(backend)
     signals = np.random.default_rng(0).normal(0, 0.5, (4, WORLDS, 2))
@@ -108,7 +108,7 @@ def test_steps_are_those_of_a_simulation(backend: Any, robot: Robot) -> None:
     assert (backend.get_physics_state()[:, 0] == 0).all()
 
 
-def test_chosen_worlds_alone_are_reset(backend: Any, robot: Robot) -> None:
+def test_only_selected_worlds_are_reset(backend: Any, robot: Robot) -> None:
     every(backend, *states(robot))
     backend._host_step(np.full((WORLDS, 2), 0.3), 10)
     before = backend.simulation.state()
@@ -126,7 +126,7 @@ def test_chosen_worlds_alone_are_reset(backend: Any, robot: Robot) -> None:
     assert (backend.simulation.state() == after).all()
 
 
-def test_links_are_where_mujoco_has_them(backend: Any, robot: Robot) -> None:
+def test_link_poses_match_mujoco(backend: Any, robot: Robot) -> None:
     """Poses and velocities of links' own frames, of a welded one and of a site; the Jacobian."""
     q, u = states(robot)
     every(backend, q, u)
@@ -167,7 +167,7 @@ def test_links_are_where_mujoco_has_them(backend: Any, robot: Robot) -> None:
     assert (backend._host_read_sensor("imu.gyro") == reading[:, 3:6]).all()
 
 
-def test_a_base_turns_in_its_own_axes(backend: Any, robot: Robot) -> None:
+def test_base_angular_velocity_is_in_base_axes(backend: Any, robot: Robot) -> None:
     """The angular velocity in qvel against differences of attitudes, in free fall; the linear one
     against those of positions.
     """
@@ -189,7 +189,7 @@ def test_a_base_turns_in_its_own_axes(backend: Any, robot: Robot) -> None:
     assert turned == pytest.approx((omega + backend._host_get_base_ang_vel()) / 2, abs=0.05)
 
 
-def test_a_world_that_diverges_touches_no_other(backend: Any, robot: Robot, caplog: Any) -> None:
+def test_diverged_worlds_do_not_affect_others(backend: Any, robot: Robot, caplog: Any) -> None:
     q, u = states(robot)
     every(backend, q, u)
     twin = TarsusBackend(robot, WORLDS, DT, randomized=True, pushes="base", sensors=["imu"])
@@ -215,7 +215,7 @@ def drawn(**tables: Any) -> Any:
     )
 
 
-def test_numbers_drawn_anew_are_those_of_the_robot(backend: Any, robot: Robot) -> None:
+def test_randomized_values_apply_to_the_robot(backend: Any, robot: Robot) -> None:
     """Masses, centers, joints, gains and friction of world 1, against a simulation that is told by
     name; the others as before.
     """
@@ -266,7 +266,7 @@ def test_numbers_drawn_anew_are_those_of_the_robot(backend: Any, robot: Robot) -
     assert backend.get_body_ipos() == pytest.approx(made["body_ipos"])
 
 
-def test_what_cannot_be_drawn_is_refused(backend: Any, robot: Robot) -> None:
+def test_unsupported_randomization_is_rejected(backend: Any, robot: Robot) -> None:
     """And nothing is written then."""
     q, u = states(robot)
     before = backend.simulation.state()
@@ -317,7 +317,7 @@ def test_forces_act_at_the_center_of_mass_for_one_call(backend: Any, robot: Robo
     assert (np.einsum("wi,wi->w", gained, np.array(forces)) > 0).all()
 
 
-def test_a_function_is_asked_before_every_step(backend: Any, robot: Robot) -> None:
+def test_functions_are_called_before_every_step(backend: Any, robot: Robot) -> None:
     """It sees the state as it is, and answers with signals and forces."""
     q, u = states(robot)
     every(backend, q, u)

@@ -49,7 +49,7 @@ def test_robots_of_the_field_conform(name: str) -> None:
     assert (heights > 0.8 * many.get_default_qpos()[2]).all()
 
 
-def test_bodies_are_where_kinematics_has_them() -> None:
+def test_body_poses_match_kinematics() -> None:
     made = backend(sensors=["imu"])
     robot = made.model
     target = np.tile(made.get_default_dof_pos(), (WORLDS, 1))
@@ -68,7 +68,7 @@ def test_bodies_are_where_kinematics_has_them() -> None:
     assert (named.read()[:, :3] != own).any()
 
 
-def test_tensors_are_the_numbers_of_the_host() -> None:
+def test_tensors_match_host_values() -> None:
     """Steps bit for bit those of a simulation; rows and masks reset the same worlds alone."""
     made = backend()
     plain = tarsus.Simulation(made.model, actuators="file", worlds=WORLDS, dt=0.002)
@@ -129,7 +129,7 @@ def test_pushes_and_kicks_of_a_plan() -> None:
         )
 
 
-def test_tensors_that_are_not_as_agreed_are_refused() -> None:
+def test_invalid_tensors_are_rejected() -> None:
     made = backend()
     good = torch.zeros((WORLDS, 12))
     for wrong in (good.double(), good.numpy(), good[:, :3]):

@@ -47,7 +47,7 @@ def volume(mesh: solids.Mesh) -> float:
     return float(np.einsum("ij,ij->", a, np.cross(b, c)) / 6)
 
 
-def test_bodies_are_where_the_robot_s_kinematics_puts_them() -> None:
+def test_drawn_bodies_match_kinematics() -> None:
     robot = tarsus.load("mini_cheetah")
     q = coordinates(robot, 3)
     positions, rotations = poses(robot, q)
@@ -68,7 +68,7 @@ def test_bodies_are_where_the_robot_s_kinematics_puts_them() -> None:
         (solids.sphere(1.0).scaled((0.1, -0.2, 0.3)), 4 / 3 * np.pi * 0.006),
     ],
 )
-def test_solids_have_their_volumes(mesh: solids.Mesh, expected: float) -> None:
+def test_solids_have_the_right_volume(mesh: solids.Mesh, expected: float) -> None:
     assert volume(mesh) == pytest.approx(expected, rel=0.02)  # of 32 sides
     pose = Pose(np.array([1.0, 2.0, 3.0]), rotation_about([0.6, 0.0, 0.8], 1.0))
     assert volume(mesh.at(pose)) == pytest.approx(volume(mesh), rel=1e-9)
@@ -82,7 +82,7 @@ def test_creases_keep_every_triangle() -> None:
     assert len(again.vertices) == 24  # four corners a side, so that all edges are sharp
 
 
-def test_the_visual_shapes_of_a_urdf_are_where_pinocchio_puts_them() -> None:
+def test_visual_shapes_of_a_urdf_match_pinocchio() -> None:
     folder = robots_folder()
     if folder is None:
         pytest.skip("example-robot-data is not installed")
@@ -134,7 +134,7 @@ MJCF = """<mujoco><worldbody>
   <geom type="plane" size="1 1 1"/></worldbody></mujoco>"""
 
 
-def test_the_geoms_of_an_mjcf_are_where_mujoco_puts_them(tmp_path: Path) -> None:
+def test_visual_geoms_match_mujoco(tmp_path: Path) -> None:
     path = tmp_path / "leg.xml"
     path.write_text(MJCF)
     robot = tarsus.load(path)
@@ -159,7 +159,7 @@ def test_the_geoms_of_an_mjcf_are_where_mujoco_puts_them(tmp_path: Path) -> None
     assert np.ptp(every, axis=0).max() < 1.5
 
 
-def test_a_robot_without_a_file_is_drawn_from_joint_to_joint() -> None:
+def test_robots_without_visuals_are_drawn_as_sticks() -> None:
     robot = tarsus.load("mini_cheetah")
     for shape in links(robot):
         if shape.body > 0 and shape.color == links(robot)[1].color:
@@ -174,7 +174,7 @@ def test_a_robot_without_a_file_is_drawn_from_joint_to_joint() -> None:
     assert moment == pytest.approx(inertia.about_com[0, 0], rel=1e-6)
 
 
-def test_meshes_that_are_missing_are_told(tmp_path: Path) -> None:
+def test_missing_meshes_are_reported(tmp_path: Path) -> None:
     path = tmp_path / "robot.urdf"
     path.write_text(
         f'<robot name="r"><link name="l">{MATTER}<visual><geometry><mesh filename="gone.stl"/>'
@@ -188,7 +188,7 @@ def test_meshes_that_are_missing_are_told(tmp_path: Path) -> None:
     assert (notice.code, notice.subject) == ("mesh-not-found", "gone.stl")
 
 
-def test_the_ground_is_drawn_where_it_is() -> None:
+def test_the_drawn_ground_matches_the_terrain() -> None:
     path = np.array([[0.0, 0.0], [1.0, 0.5]])
     for terrain in (Slope(), Sine()):
         vertices = ground_shapes(terrain, path)[0].mesh.vertices
@@ -208,7 +208,7 @@ def test_the_ground_is_drawn_where_it_is() -> None:
 
 
 @pytest.mark.parametrize("terrain", [Slope(0.1), Boxes(), IcePatch(), Patched(Sine())])
-def test_a_log_s_terrain_is_made_again(terrain: Terrain) -> None:
+def test_the_terrain_of_a_log_is_recreated(terrain: Terrain) -> None:
     from tarsus.simulation.recording.provenance import part_attributes
 
     log = xr.Dataset(attrs=part_attributes(tarsus.load("biped"), {"terrain": terrain}))
@@ -218,7 +218,7 @@ def test_a_log_s_terrain_is_made_again(terrain: Terrain) -> None:
         np.testing.assert_array_equal(again.parameters()[name], value)
 
 
-def test_a_terrain_that_no_log_can_hold_is_told() -> None:
+def test_terrains_that_logs_cannot_store_are_reported() -> None:
     with pytest.warns(TarsusWarning) as told:
         assert isinstance(terrain_of({"terrain": "surface"}), Plane)
     (notice,) = (warning_record(w.message) for w in told)

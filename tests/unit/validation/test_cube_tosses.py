@@ -56,7 +56,7 @@ def test_an_archive_is_read_in_the_order_of_its_numbers(tmp_path: Path) -> None:
     assert tosses.recorded.sum() == tosses.length.sum()
 
 
-def test_what_is_no_archive_is_refused_in_a_sentence(tmp_path: Path) -> None:
+def test_invalid_archives_are_rejected_in_one_sentence(tmp_path: Path) -> None:
     text = tmp_path / "text.npz"
     text.write_text("no archive")
     with refused(InvalidFile, text) as caught:
@@ -67,7 +67,7 @@ def test_what_is_no_archive_is_refused_in_a_sentence(tmp_path: Path) -> None:
             data.from_arrays({"1": toss})
 
 
-def test_the_command_says_where_the_recordings_are(
+def test_the_command_names_the_source_of_the_recordings(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
 ) -> None:
     monkeypatch.delenv(data.VARIABLE, raising=False)
@@ -80,7 +80,7 @@ def test_the_command_says_where_the_recordings_are(
     assert "cube_tosses" in capsys.readouterr().err
 
 
-def test_errors_are_those_of_centers_angles_and_eight_corners() -> None:
+def test_errors_cover_centers_angles_and_corners() -> None:
     tosses = data.from_arrays({"1": flown(1)})
     angle, shift = 0.7, np.array([0.01, -0.02, 0.03])
     turned = Rotation.from_quat(tosses.q[0, :, 3:], scalar_first=True)
@@ -101,7 +101,7 @@ def test_errors_are_those_of_centers_angles_and_eight_corners() -> None:
     assert errors(tosses, q[None, None]).position[0, 0] == np.inf
 
 
-def test_flight_finds_the_start_and_how_old_recorded_velocities_are() -> None:
+def test_flight_fit_finds_start_and_velocity_delay() -> None:
     tosses = data.from_arrays({str(k): flown(k) for k in range(6)})
     found = flights(tosses)
     assert len(found.indices) == 6
@@ -112,7 +112,7 @@ def test_flight_finds_the_start_and_how_old_recorded_velocities_are() -> None:
     np.testing.assert_allclose(found.u[:, 3:], tosses.u[:, 0, 3:], atol=1e-9)
 
 
-def test_sliding_finds_friction_and_what_a_tilted_board_adds() -> None:
+def test_sliding_fit_finds_friction_and_tilt() -> None:
     mu, tilt, toss = 0.2, 0.03, {}
     for k, heading in enumerate(np.linspace(0, 2 * np.pi, 24, endpoint=False)):
         time = FRAME * np.arange(60)
@@ -148,7 +148,7 @@ class Shifted(Tosser):
         return path
 
 
-def test_identification_is_judged_on_tosses_that_had_no_part_in_it() -> None:
+def test_identification_is_judged_on_held_out_tosses() -> None:
     count = 40
     tosses = data.from_arrays({str(k): flown(k) for k in range(count)})
     fold = folds(count, 1)
@@ -166,7 +166,7 @@ def test_identification_is_judged_on_tosses_that_had_no_part_in_it() -> None:
     assert own.held_out["position"][fold != 0].max() < 100 * 0.005 / EDGE
 
 
-def test_intervals_of_a_mean_cover_it_as_often_as_they_say() -> None:
+def test_intervals_of_a_mean_have_their_coverage() -> None:
     random = np.random.default_rng(3)
     inside = 0
     for k in range(200):
@@ -189,7 +189,7 @@ def test_a_tossed_cube_flies_freely(tosser: Tosser) -> None:
 
 
 @pytest.mark.parametrize("kind", [lambda n: LawTosses("compliant", threads=n), MujocoTosses])
-def test_paths_do_not_depend_on_the_threads(kind: Callable[[int], Tosser]) -> None:
+def test_trajectories_do_not_depend_on_threads(kind: Callable[[int], Tosser]) -> None:
     tosses = data.from_arrays({str(k): flown(k, 40, 0.1) for k in range(9)})
     one, two = kind(1), kind(2)
     values = {name: np.array([value]) for name, value in one.given().items()}
@@ -197,7 +197,7 @@ def test_paths_do_not_depend_on_the_threads(kind: Callable[[int], Tosser]) -> No
 
 
 @pytest.mark.slow
-def test_a_law_s_own_tosses_give_its_friction_back(tmp_path: Path) -> None:
+def test_friction_is_identified_from_simulated_tosses(tmp_path: Path) -> None:
     made = data.from_arrays({str(k): flown(k, 70, 0.25) for k in range(30)})
     law = LawTosses("moreau")
     true = {"mu": 0.21, "kinetic": 1.0, "e_N": 0.15, "e_T": 0.0}

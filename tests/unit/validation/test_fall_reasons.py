@@ -29,7 +29,7 @@ def table(legs: list[str], motors: list[int], more: str = "") -> Robot:
     return Robot.of(read_mjcf(text))
 
 
-def test_joints_that_nothing_holds_are_named() -> None:
+def test_undriven_joints_are_reported() -> None:
     """Of four legs one has a motor, one a spring, one follows that with the motor."""
     follows = '<equality><joint joint1="slide2" joint2="slide0"/></equality>'
     robot = table(["", f'stiffness="{STIFF}"', "", ""], [0], follows)
@@ -38,19 +38,19 @@ def test_joints_that_nothing_holds_are_named() -> None:
     assert "no motor at slide3" in reasons(simulation, False)
 
 
-def test_a_robot_without_motors_is_told_so_alone() -> None:
+def test_robots_without_motors_get_one_message() -> None:
     causes = reasons(Simulation(table([""] * 4, [])), True)
     assert "no motors" in causes and not any("no motor at" in reason for reason in causes)
 
 
-def test_a_joint_that_a_loop_leads_is_held() -> None:
+def test_joints_driven_through_a_loop_are_held() -> None:
     """Two legs held together by a rod: one motor holds both, that of a third holds itself alone."""
     weld = '<equality><weld body1="leg0" body2="leg1"/></equality>'
     robot = table([""] * 4, [0, 2], weld)
     assert unsupported_joints(robot, robot.neutral()) == ["slide3"]
 
 
-def test_springs_give_by_what_they_bear() -> None:
+def test_soft_springs_are_reported_with_their_load() -> None:
     """A quarter of the trunk's weight over the stiffness; at rest where that is borne by none."""
     robot = table([f'stiffness="{STIFF}"'] * 4, [])
     sag = TRUNK * G / 4 / STIFF
@@ -62,9 +62,7 @@ def test_springs_give_by_what_they_bear() -> None:
     assert any(r.startswith("springs") and "slide0" in r for r in causes), causes
 
 
-def test_a_loose_object_beside_an_arm_has_nothing_to_hold(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_free_objects_are_not_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """It drops by 0.5 m and rolls off; the arm holds. One without a motor still gives way."""
     for motor, outcome in (('<motor joint="hinge"/>', "holds"), ("", "gives way")):
         text = f"""<mujoco><worldbody><body name="arm" pos="0 0 2"><joint name="hinge"

@@ -46,7 +46,7 @@ def live() -> Iterator[Live]:
 
 
 @pytest.mark.slow  # compiles for many worlds
-def test_each_world_is_as_it_would_be_alone(live: Live) -> None:
+def test_each_world_matches_a_single_world(live: Live) -> None:
     """Friction goes from the first value to the last; all are pushed; not a bit differs."""
     assert live.extra_worlds is not None
     live.reset()
@@ -69,7 +69,7 @@ def test_each_world_is_as_it_would_be_alone(live: Live) -> None:
 
 
 @pytest.mark.slow  # compiles for many worlds
-def test_who_lies_is_counted_and_raised(live: Live) -> None:
+def test_fallen_robots_are_counted_and_reset(live: Live) -> None:
     assert live.extra_worlds is not None
     live.reset()
     assert not live.extra_worlds.fallen().any() and "4 worlds, 0 fallen" in live._status()
@@ -81,7 +81,7 @@ def test_who_lies_is_counted_and_raised(live: Live) -> None:
     assert not live.extra_worlds.fallen().any()
 
 
-def test_a_native_call_places_bodies_as_the_kinematics_do() -> None:
+def test_compiled_body_poses_match_kinematics() -> None:
     robot, random = tarsus.load("mini_cheetah"), np.random.default_rng(3)
     q = np.tile(robot.neutral(), (9, 1)) + random.normal(size=(9, robot.nq))
     q[:, 3:7] /= np.linalg.norm(q[:, 3:7], axis=1, keepdims=True)
@@ -112,7 +112,7 @@ def test_a_thousand_robots_are_drawn_by_few_triangles() -> None:
     assert hull(flat, 24) is flat
 
 
-def test_what_varies_is_named_as_the_law_names_it() -> None:
+def test_varied_parameters_have_their_law_names() -> None:
     law = Moreau()
     assert variations(("friction=0.1:0.9", "e_N=0:0.5"), law) == {"mu": (0.1, 0.9), "e_N": (0, 0.5)}
     with refused(UnknownName, "stiffness"):
@@ -129,7 +129,7 @@ def test_what_varies_is_named_as_the_law_names_it() -> None:
         (["--worlds", "9", "--vary", "frictoin=0:1"], "frictoin"),
     ],
 )
-def test_what_a_page_of_many_refuses(
+def test_options_that_a_page_of_many_worlds_rejects(
     options: list[str], said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["view", "mini_cheetah", *options]) == 2

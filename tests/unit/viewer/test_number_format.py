@@ -29,6 +29,6 @@ def test_the_ends_of_an_interval_differ(low: float, high: float) -> None:
     assert second - first == pytest.approx(high - low, rel=0.1)
 
 
-def test_a_law_of_a_file_has_a_short_name() -> None:
+def test_user_laws_have_a_short_name() -> None:
     names = ("moreau", "a/b/my_floor.py", "scene.xml", "go2")
     assert [short_name(n) for n in names] == ["moreau", "my_floor", "scene", "go2"]

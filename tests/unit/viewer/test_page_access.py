@@ -87,7 +87,7 @@ FOREIGN = [
 
 
 @pytest.mark.parametrize("host", [*OWN, "localhost:9999"])  # the last by `ssh -L 9999:...`
-def test_own_names_are_served(local: Page, host: str) -> None:
+def test_local_names_are_served(local: Page, host: str) -> None:
     page = fetched(local, "/", [("Host", host)])
     assert page.status == 200 and b"<html" in page.read()
     assert "frame-ancestors" in page.headers["Content-Security-Policy"]
@@ -124,7 +124,7 @@ def test_pages_of_other_sites_are_refused(local: Page, origin: str) -> None:
     assert opened(local, "localhost:PORT", twice) == 403
 
 
-def test_beyond_this_machine_a_page_wants_its_token(shared: Page) -> None:
+def test_remote_access_needs_the_token(shared: Page) -> None:
     (token,) = parse_qs(urlsplit(shared.url).query)["token"]
     assert len(token) >= 32
     here = ("Host", "10.0.0.7:PORT")

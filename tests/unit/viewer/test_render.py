@@ -53,7 +53,7 @@ def red(image: np.ndarray) -> np.ndarray:
     return image[..., 0] > 1.4 * image[..., 1]
 
 
-def test_a_ball_is_as_large_as_perspective_makes_it() -> None:
+def test_balls_have_their_perspective_size() -> None:
     camera = Camera(np.array([0.0, -4.0, 0.0]), np.zeros(3), 320, 240)
     seen = red(ray_caster.render_image(RenderScene([ball(0.5, (0.0, 0.0, 0.0))], None), camera))
     # the cone around a ball of radius r at distance d opens by asin(r / d)
@@ -87,7 +87,7 @@ def test_a_shadow_lies_along_the_light() -> None:
     np.testing.assert_allclose(middle, expected, atol=0.06)
 
 
-def test_phases_tell_impacts_from_contacts_that_stay() -> None:
+def test_stance_phases_distinguish_impacts() -> None:
     state = np.array([1, 1, 0, 0, 2, 2, 1, 1])[:, None]
     np.testing.assert_array_equal(
         phases(state, 0.015)[:, 0], [STICK, STICK, OPEN, OPEN, IMPACT, IMPACT, STICK, STICK]
@@ -132,7 +132,7 @@ def test_frames_show_the_log_at_their_times(log: xr.Dataset) -> None:
     assert first.shape == (120, 160, 3) and first.std() > 5
 
 
-def test_a_film_has_as_many_frames_as_its_log_is_long(path: Path, tmp_path: Path) -> None:
+def test_the_number_of_video_frames_matches_the_log(path: Path, tmp_path: Path) -> None:
     film, animation = tmp_path / "trot.mp4", tmp_path / "trot.gif"
     size = ["--size", "96x64", "--rate", "20"]
     assert main(["render", str(path), str(film), *size]) == 0
@@ -147,7 +147,7 @@ def test_a_film_has_as_many_frames_as_its_log_is_long(path: Path, tmp_path: Path
         assert opened.n_frames == 3 and opened.info["duration"] == 50  # type: ignore[attr-defined]
 
 
-def test_pictures_and_strips(path: Path, log: xr.Dataset, tmp_path: Path) -> None:
+def test_images_and_strips(path: Path, log: xr.Dataset, tmp_path: Path) -> None:
     out = tmp_path / "strip.png"
     assert main(["render", str(path), str(out), "--strip", "3", "--size", "64x48", "--bare"]) == 0
     assert Image.open(out).size == (192, 48)
@@ -159,7 +159,7 @@ def test_pictures_and_strips(path: Path, log: xr.Dataset, tmp_path: Path) -> Non
     assert main([*both, "--spacing", "0.6"]) == 0 and Image.open(out).size == (64, 48)
 
 
-def test_robots_stand_apart_in_a_square_and_all_are_seen(log: xr.Dataset) -> None:
+def test_robots_stand_on_a_square_grid_in_view(log: xr.Dataset) -> None:
     # twelve worlds, of which two lie on their sides
     many = log.expand_dims(world=12).transpose("time", "world", ...).isel(time=slice(2)).copy(True)
     many["q"][:, [3, 11], 3:7] = np.sqrt([0.5, 0.5, 0.0, 0.0])
@@ -188,7 +188,7 @@ def test_robots_stand_apart_in_a_square_and_all_are_seen(log: xr.Dataset) -> Non
         Stage([track(sloped)], replace(SMALL, spacing=1.0))
 
 
-def test_a_world_that_diverged_is_drawn_where_it_last_was(log: xr.Dataset) -> None:
+def test_diverged_worlds_are_drawn_at_their_last_pose(log: xr.Dataset) -> None:
     many = log.expand_dims(world=3).transpose("time", "world", ...).isel(time=slice(5)).copy(True)
     many["q"][3:, 1, 2] = np.nan
     with pytest.warns(tarsus.TarsusWarning, match="1 of 3 worlds") as told:
@@ -202,7 +202,7 @@ def test_a_world_that_diverged_is_drawn_where_it_last_was(log: xr.Dataset) -> No
         track(many)
 
 
-def test_one_mesh_of_many_robots_is_their_picture_one_by_one(log: xr.Dataset) -> None:
+def test_merged_meshes_match_separate_drawing(log: xr.Dataset) -> None:
     pair = log.expand_dims(world=2).transpose("time", "world", ...).isel(time=slice(2)).copy(True)
     pair["q"][:, 1, 1] += 0.5  # the second walks half a meter to the left
     view = replace(SMALL, forces=False, distance=4.0)
@@ -243,7 +243,7 @@ def test_one_mesh_of_many_robots_is_their_picture_one_by_one(log: xr.Dataset) ->
         (["EMPTY", "out.png"], "log of tarsus run: it lacks q"),
     ],
 )
-def test_what_is_refused(
+def test_invalid_options_are_rejected(
     arguments: list[str],
     said: str,
     path: Path,
@@ -264,7 +264,7 @@ def test_what_is_refused(
     ("package", "arguments"),
     [("viser", ["view", "LOG"]), ("embreex", ["render", "LOG", "out.png"])],
 )
-def test_a_missing_extra_is_one_sentence(
+def test_missing_extras_are_reported_in_one_sentence(
     package: str,
     arguments: list[str],
     path: Path,

@@ -39,7 +39,7 @@ def test_links_are_as_long_as_the_robot_s_in_every_frame(log: xr.Dataset) -> Non
     assert {link["side"] for link in frames[0]["links"]} >= {"left", "right"}
 
 
-def test_a_strip_is_drawn_from_json_alone(log: xr.Dataset) -> None:
+def test_strips_are_drawn_from_json(log: xr.Dataset) -> None:
     poses = json.loads(json.dumps(strip.poses(log, TIMES)))
     figure = strip.strip_figure(poses)
     assert len(figure.axes) == 2 * len(TIMES)
@@ -48,7 +48,7 @@ def test_a_strip_is_drawn_from_json_alone(log: xr.Dataset) -> None:
     strip.strip(log, TIMES).savefig("/dev/null", format="png")
 
 
-def test_a_log_of_many_worlds_or_without_a_robot_is_refused(log: xr.Dataset) -> None:
+def test_logs_of_many_worlds_or_without_a_robot_are_rejected(log: xr.Dataset) -> None:
     with refused(InvalidValue, "world"):
         strip.strip(log.expand_dims(world=2), TIMES)
     with refused(InvalidValue, "times"):

@@ -16,7 +16,7 @@ ROWS = [
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 120, 200, PIPE_WIDTH])
-def test_every_number_is_whole_and_every_line_fits(width: int) -> None:
+def test_numbers_are_complete_and_lines_fit(width: int) -> None:
     console = Console(width=width, record=True, quiet=True)
     console.quiet = False
     with console.capture() as capture:

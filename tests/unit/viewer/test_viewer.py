@@ -79,7 +79,7 @@ def test_a_floating_robot_without_contacts(log: xr.Dataset) -> None:
     assert "attitude" in figure.axes[1].get_ylabel()
 
 
-def test_short_names_differ_where_the_names_do() -> None:
+def test_short_names_are_unique() -> None:
     names = [f"a_very_long_name_{k}_with_a_very_long_end" for k in range(12)]
     assert len(set(shorten(names))) == 12 and max(map(len, shorten(names))) <= MAX_NAME
     assert shorten(["foot", "hand"]) == ["foot", "hand"]

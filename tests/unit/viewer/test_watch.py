@@ -38,7 +38,7 @@ def trot() -> Track:
     return track(tarsus.Simulation("mini_cheetah", controller="trot").run(0.2))
 
 
-def test_playback_keeps_time(page: Page, trot: Track) -> None:
+def test_playback_runs_in_real_time(page: Page, trot: Track) -> None:
     playback = Playback(page, [trot], ["trot"])
     playback.draw(0.1)
     assert playback.time == pytest.approx(trot.time[0])  # it does not play yet
@@ -54,7 +54,7 @@ def test_playback_keeps_time(page: Page, trot: Track) -> None:
 
 
 @pytest.mark.slow
-def test_other_worlds_and_logs_stand_beside(page: Page, trot: Track) -> None:
+def test_other_worlds_and_logs_are_drawn_next_to_the_first(page: Page, trot: Track) -> None:
     simulation = tarsus.Simulation("mini_cheetah", controller="stand", worlds=12)
     many = track(simulation.run(0.02))
     playback = Playback(page, [many, trot], ["many", "trot"])
@@ -87,7 +87,7 @@ def test_a_live_simulation_follows_the_clock(live: Live) -> None:
     assert live.simulation.time - begin < 0.2
 
 
-def test_a_glance_shows_what_the_log_of_the_run_shows(trot: Track) -> None:
+def test_live_panels_match_the_log(trot: Track) -> None:
     """Bit for bit, and a foot that landed in one glance still flashes in the next."""
     recorder = LiveRecorder(tarsus.Simulation("mini_cheetah", controller="trot"))
     seen = [recorder.record(16) for _ in range(5)]
@@ -104,7 +104,7 @@ def test_a_glance_shows_what_the_log_of_the_run_shows(trot: Track) -> None:
             np.testing.assert_allclose(lines[name], column, rtol=0, atol=1e-9)
 
 
-def test_contacts_that_open_are_still_looked_at() -> None:
+def test_opening_contacts_stay_visible() -> None:
     """Of a wheel of 48 points four touch at a time: what compiled for six of them shows five."""
     angles = 2 * np.pi * np.arange(24) / 24
     rim = [(0.2 * np.cos(a), y, 0.2 * np.sin(a)) for a in angles for y in (-0.05, 0.05)]
@@ -120,7 +120,7 @@ def test_contacts_that_open_are_still_looked_at() -> None:
     assert (looked[-1][-1, 0, :, 0] == 0).sum() >= 2  # some have opened
 
 
-def test_it_is_the_same_simulation_as_without_a_page(live: Live) -> None:
+def test_the_page_does_not_affect_the_simulation(live: Live) -> None:
     live.reset()
     alone = tarsus.Simulation("mini_cheetah", controller="stand")
     alone.advance(0.0025)
@@ -146,7 +146,7 @@ def test_a_push_is_an_impulse_of_its_force_and_time(live: Live) -> None:
     assert abs(momentum[0]) < 1e-5 * momentum[1]  # as straight as the trunk stands
 
 
-def test_wishes_are_granted_between_frames_and_bad_ones_told(live: Live) -> None:
+def test_requests_are_handled_between_frames_and_invalid_ones_reported(live: Live) -> None:
     live.reset()
     said: list[str] = []
     live.notify = lambda title, text, seconds=0.0: said.append(text)  # type: ignore[method-assign]
@@ -164,7 +164,7 @@ def test_wishes_are_granted_between_frames_and_bad_ones_told(live: Live) -> None
     assert live.choice.gait == "stand" and "two feet" in said[-1]
 
 
-def test_ports_in_use_are_passed_over() -> None:
+def test_ports_in_use_are_skipped() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]
@@ -174,7 +174,7 @@ def test_ports_in_use_are_passed_over() -> None:
         free_port("127.0.0.1", 70000)
 
 
-def test_logs_of_one_name_are_told_apart(tmp_path) -> None:
+def test_logs_with_equal_names_are_distinguished(tmp_path) -> None:
     names = [tmp_path / "a" / "trot.nc", tmp_path / "b" / "trot.nc", tmp_path / "stand.nc"]
     assert titles(names) == ["a/trot", "b/trot", "stand"]
 
@@ -190,7 +190,7 @@ def test_logs_of_one_name_are_told_apart(tmp_path) -> None:
         (["mini_cheetah", "--port", "70000"], "port"),
     ],
 )
-def test_what_is_refused(
+def test_invalid_options_are_rejected(
     arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["view", *arguments]) == 2
@@ -198,7 +198,7 @@ def test_what_is_refused(
     assert said in error and error.count("\n") == 1
 
 
-def test_run_view_watches_what_run_would_run(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_run_view_shows_the_simulation_of_run(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[tarsus.Simulation] = []
 
     def watched(make, choice, port=None) -> int:
