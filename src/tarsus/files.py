@@ -60,8 +60,8 @@ def missing_file(path: Path, wanted: str) -> InvalidFile:
     """
     if os.path.isdir(path):
         return InvalidFile(f"{path} is a folder: give {wanted} in it.", path)
-    beside = os.listdir(path.parent) if path.suffix and os.path.isdir(path.parent) else []
-    stems = {Path(name).stem: name for name in sorted(beside) if name.endswith(path.suffix)}
+    siblings = os.listdir(path.parent) if path.suffix and os.path.isdir(path.parent) else []
+    stems = {Path(name).stem: name for name in sorted(siblings) if name.endswith(path.suffix)}
     suggestions = [stems[stem] for stem in closest_names(path.stem, stems)]
     hint = f"did you mean {' or '.join(suggestions)}?" if suggestions else f"give {wanted}."
     return InvalidFile(f"there is no file {path}: {hint}", path)
@@ -69,7 +69,11 @@ def missing_file(path: Path, wanted: str) -> InvalidFile:
 
 def check_writable(folder: Path) -> None:
     """Raise OSError unless files can be written to a folder, which need not exist yet."""
-    parent = next(place for place in (folder, *folder.absolute().parents) if os.path.exists(place))
+    parent = next(
+        folder_or_parent
+        for folder_or_parent in (folder, *folder.absolute().parents)
+        if os.path.exists(folder_or_parent)
+    )
     with _name_in_errors(folder):
         probe = temporary_path(parent / "probe")
         try:

@@ -146,12 +146,12 @@ def _registered() -> Mapping[str, tuple[Plugin, ...]]:
     from importlib import metadata  # not needed to import tarsus
 
     by_kind: dict[str, tuple[Plugin, ...]] = {}
-    seen: set[str] = set()
+    names: set[str] = set()
     for distribution in metadata.distributions():
         entries = [e for e in distribution.entry_points if e.group.startswith(GROUP_PREFIX)]
-        if not entries or (name := distribution.metadata["Name"]) in seen:
+        if not entries or (name := distribution.metadata["Name"]) in names:
             continue
-        seen.add(name)
+        names.add(name)
         for entry in entries:
             kind = entry.group.removeprefix(GROUP_PREFIX)
             plugin = Plugin(kind, entry.name, entry.value.strip(), name, distribution.version)

@@ -356,11 +356,11 @@ def load_file(path: str, kind: str) -> ModuleType:
     return user_module
 
 
-def _failing_line(error: Exception, place: str) -> int:
+def _failing_line(error: Exception, file: str) -> int:
     """Find the last line of a file in the traceback of an error."""
-    if isinstance(error, SyntaxError) and error.filename == place:
+    if isinstance(error, SyntaxError) and error.filename == file:
         return error.lineno or 1
-    lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename == place]
+    lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename == file]
     return (lines[-1] if lines else None) or 1
 
 

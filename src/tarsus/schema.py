@@ -124,11 +124,11 @@ class TableRule(Rule):
         for key in self.required:
             if key not in value:
                 raise InvalidFile(f"{inside}{key} is missing.", f"{inside}{key}")
-        for key, own in value.items():
+        for key, entry in value.items():
             if not isinstance(key, str):
                 raise invalid_entry(name, "a table of named values", value)
             if (rule := self._rule(key)) is not None:
-                rule.check(f"{inside}{key}", own)
+                rule.check(f"{inside}{key}", entry)
 
     def _rule(self, key: str) -> Rule | None:
         if key in self.entries:

@@ -22,7 +22,7 @@ def test_pairs_and_servos_match_in_mujoco(tmp_path) -> None:
     path = tmp_path / "biped.xml"
     path.write_text(biped())
     robot = whole(str(path))
-    pairs = self_contacts(robot, True).kept
+    pairs = self_contacts(robot, True).possible
     assert len(pairs) > 10
     model = mujoco.MjModel.from_xml_string(with_pairs_and_servos(robot, pairs, 0.002, 0.5))
     # the gap of every pair

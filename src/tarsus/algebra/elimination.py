@@ -60,7 +60,7 @@ def eliminated_tree(A: dict[tuple[int, int], SX], size: int) -> EliminatedTree:
 
 def eliminated_dense(A: Matrix, builder: Builder) -> EliminatedTree:
     """Eliminate a dense matrix like `eliminated_tree`, by loops."""
-    found, inverses = dict[tuple[int, int], SX](), [SX(0)] * len(A)
+    result, inverses = dict[tuple[int, int], SX](), [SX(0)] * len(A)
     left = [row[::-1] for row in A[::-1]]  # the last first
     while left:
         left, rounds = _eliminate_first(left, min(len(left), UNKNOWNS_PER_LOOP), builder)
@@ -68,8 +68,8 @@ def eliminated_dense(A: Matrix, builder: Builder) -> EliminatedTree:
             k = len(left) + len(rounds) - 1 - done
             inverses[k] = inverse
             for i in range(k):
-                found[i, k], found[k, i] = factors[k - 1 - i], row[k - 1 - i]
-    return EliminatedTree(found, inverses)
+                result[i, k], result[k, i] = factors[k - 1 - i], row[k - 1 - i]
+    return EliminatedTree(result, inverses)
 
 
 def _eliminate_first(
@@ -90,7 +90,7 @@ def _eliminate_first(
         inverse, row = 1 / H[0, 0], [H[0, j + 1] for j in rest]
         factors = [H[i + 1, 0] * inverse for i in rest]
         moved = {(i, j): H[i + 1, j + 1] - factors[i] * row[j] for i in rest for j in rest}
-        return [moved.get(place, SX(0)) for place in places], (inverse, factors, row)
+        return [moved.get(index, SX(0)) for index in places], (inverse, factors, row)
 
     begin = [A[i][j] for i, j in places]
     values, rounds = builder.scan("eliminated", begin, count, round_of)
@@ -101,7 +101,7 @@ def _eliminate_first(
 def solve_tree(A: SX, b: list[SX]) -> list[SX]:
     """Solve A (n, n) x = b for x (n,) by `eliminated_tree`."""
     pattern, places = A.sparsity(), [(k, i) for k in range(len(b)) for i in range(len(b))]
-    H = {place: A[place] for place in places if pattern.has_nz(*place)}
+    H = {index: A[index] for index in places if pattern.has_nz(*index)}
     return eliminated_tree(H, len(b)).solve(b)
 
 

@@ -83,7 +83,7 @@ def factorize(H: Entries, order: Sequence[int]) -> Factor:
 
     H holds what is not zero of the lower triangle.
     """
-    H = {place: value for place, value in H.items() if not value.is_zero()}
+    H = {index: value for index, value in H.items() if not value.is_zero()}
     factor = Factor(tuple(order), [[] for _ in order], {}, [SX(0)] * len(order))
     for done, k in enumerate(order, 1):
         inverse = 1 / H[k, k]

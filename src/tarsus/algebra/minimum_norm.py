@@ -29,11 +29,11 @@ def minimum_norm(G: Matrix, b: list[SX], rho: SX, used: list[SX]) -> list[SX]:
     for i, row in enumerate(G):
         largest = ca.fmax(largest, used[i] * row[i])
     r = rho * largest
-    held = [
+    fixed = [
         [*row[:i], row[i] + ca.if_else(used[i], r, ZERO_IMPULSE_DIAGONAL), *row[i + 1 :]]
         for i, row in enumerate(G)
     ]
-    factor = factorize_dense(held)
+    factor = factorize_dense(fixed)
     x, left = [SX(0)] * len(b), list(b)
     for k in range(PASSES):
         once = factor.solve(left)

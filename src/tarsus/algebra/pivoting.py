@@ -138,14 +138,14 @@ def basic_solution(problem: Complementarity, basic: list[SX]) -> tuple[list[SX],
         for i, (b, row) in enumerate(rows)
     ]
     factor = factorize_dense(
-        [[*row[:i], at] for i, ((_, row), at) in enumerate(zip(rows, diagonal, strict=True))]
+        [[*row[:i], pivot] for i, ((_, row), pivot) in enumerate(zip(rows, diagonal, strict=True))]
     )
 
     def solution(right: list[SX]) -> list[SX]:
         # 0 and 1 as factors: the tracer would move a selection out of every product and add what is
         # left
-        found = factor.solve([b * r for b, r in zip(basic, right, strict=True)])
-        return [b * x for b, x in zip(basic, found, strict=True)]
+        basic_values = factor.solve([b * r for b, r in zip(basic, right, strict=True)])
+        return [b * x for b, x in zip(basic, basic_values, strict=True)]
 
     first = x = solution([-c for c in problem.c])
     for _ in range(REFINEMENTS):

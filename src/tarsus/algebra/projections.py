@@ -114,8 +114,8 @@ class ConePoint:
 
     def squared_length(self) -> SX:
         """Compute the squared length of the nearest point."""
-        reach, own = self.reach, ca.dot(self.x[1:], self.x[1:]) + self.x[0] * self.x[0]
-        return ca.if_else(self.inside, own, (1 - self.polar) * reach * reach * self.share)
+        reach, squared = self.reach, ca.dot(self.x[1:], self.x[1:]) + self.x[0] * self.x[0]
+        return ca.if_else(self.inside, squared, (1 - self.polar) * reach * reach * self.share)
 
     def derivative(self) -> SX:
         """Compute a generalized derivative (3, 3) of `nearest`; the apex counts as inside."""

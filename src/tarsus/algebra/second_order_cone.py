@@ -23,5 +23,5 @@ def reflected(v: SX) -> SX:
 
 def approach(v: SX, d: SX) -> SX:
     """Compute 1 / t for the t at which v + t d meets the cone's edge; not positive if never."""
-    own, mixed, change = lorentz(v), v[0] * d[0] - ca.dot(v[1:], d[1:]), lorentz(d)
-    return (ca.sqrt(ca.fmax(mixed * mixed - own * change, 0)) - mixed) / own
+    current, mixed, change = lorentz(v), v[0] * d[0] - ca.dot(v[1:], d[1:]), lorentz(d)
+    return (ca.sqrt(ca.fmax(mixed * mixed - current * change, 0)) - mixed) / current

@@ -114,7 +114,7 @@ def deepest_pairs(geometry: Geometry, kin: Kinematics, builder: Builder) -> Deep
     """Find the deepest contacts of pairs, computed only if a bound allows any to touch."""
     firsts = {(pair.first.name, pair.second.name): pair for pair in geometry.pairs}
     bound = least(pair_distance_bounds(kin, list(firsts.values())))
-    near = builder.store("pairs_near", geometry.closes(bound))
+    any_near = builder.store("pairs_near", geometry.closes(bound))
     count = min(geometry.slots, len(geometry.pairs))
 
     def exact(_: Values) -> tuple[Values, SX]:
@@ -128,7 +128,9 @@ def deepest_pairs(geometry: Geometry, kin: Kinematics, builder: Builder) -> Deep
         first = len(geometry.candidates) + len(geometry.spans)
         return deepest_touching(gaps, touch, first, count, builder).values(), SX(0)
 
-    return Deepest.of(builder.cold_loop(Deepest.none(count, spans=False).values(), exact, 1, near))
+    return Deepest.of(
+        builder.cold_loop(Deepest.none(count, spans=False).values(), exact, 1, any_near)
+    )
 
 
 def least(values: list[SX]) -> SX:
@@ -186,7 +188,7 @@ def groups(geometry: Geometry, spotted: Collection[str]) -> list[BodyPoints]:
     for candidate in secondary:
         if candidate.name not in alone:
             by_body.setdefault(candidate.body, []).append(candidate)
-    return [BodyPoints.of(own) for own in by_body.values() if len(own) >= MIN_GROUP]
+    return [BodyPoints.of(group) for group in by_body.values() if len(group) >= MIN_GROUP]
 
 
 def gaps_of_groups(
@@ -207,15 +209,15 @@ def gaps_of_groups(
         "poses", [(kin.world_rotation[b], kin.world_position[b]) for b in bodies]
     )
     balls = [
-        at + ca.mtimes(R, constant(group.center))
-        for group, (R, at) in zip(grouped, poses, strict=True)
+        position + ca.mtimes(R, constant(group.center))
+        for group, (R, position) in zip(grouped, poses, strict=True)
     ]
     grounds = geometry.terrain.surfaces(balls, terrain)
     # in worlds where one is near, below all that is in it
-    seen = {}
+    gaps_by_name = {}
     for group, pose, ball, ground in zip(grouped, poses, balls, grounds, strict=True):
         count = len(group.candidates)
-        near = bounds.closes(bounds.height_and_z(ball, *ground)[0], group.radius)
+        is_near = bounds.closes(bounds.height_and_z(ball, *ground)[0], group.radius)
 
         def examined(
             _: Values, group: BodyPoints = group, pose: tuple[SX, SX] = pose
@@ -223,11 +225,11 @@ def gaps_of_groups(
             return _examined(geometry, terrain, bounds, group, pose), SX(0)
 
         far = {"gap": SX(np.full(count, OPEN_GAP)), "height": SX(np.full(count, FAR_HEIGHT))}
-        now = builder.loop(far, examined, 1, near)
+        now = builder.loop(far, examined, 1, is_near)
         for k, candidate in enumerate(group.candidates):
             z = pose[1][2] + ca.dot(pose[0][2, :].T, constant(candidate.position))
-            seen[candidate.name] = now["gap"][k], (now["height"][k], z)
-    return seen
+            gaps_by_name[candidate.name] = now["gap"][k], (now["height"][k], z)
+    return gaps_by_name
 
 
 def _examined(
@@ -238,16 +240,18 @@ def _examined(
     pose: tuple[SX, SX],
 ) -> Values:
     """Compute the gaps of a group, m, and the heights of its centers above the ground, m."""
-    R, at = pose
-    own = group.candidates
-    centers = [at + ca.mtimes(R, constant(c.position)) for c in own]
+    R, position = pose
+    members = group.candidates
+    centers = [position + ca.mtimes(R, constant(c.position)) for c in members]
     turned = [
         None if c.outline is None else PlacedOutline(support_points.parameters(c.outline), R)
-        for c in own
+        for c in members
     ]
     at_centers = geometry.terrain.surfaces(centers, terrain)
-    lowest = below_lowest(geometry, terrain, centers, [c.radius for c in own], turned, at_centers)
-    gaps = [distance - c.radius for c, (_, distance, _) in zip(own, lowest, strict=True)]
+    lowest = below_lowest(
+        geometry, terrain, centers, [c.radius for c in members], turned, at_centers
+    )
+    gaps = [distance - c.radius for c, (_, distance, _) in zip(members, lowest, strict=True)]
     heights = [
         bounds.height_and_z(c, *ground)[0] for c, ground in zip(centers, at_centers, strict=True)
     ]

@@ -76,7 +76,7 @@ class Deepest:
             "cross_positions": self.cross_positions,
             "normals": self.normals,
         }
-        rest = {name: ca.vertcat(*own) for name, own in more.items() if own}
+        rest = {name: ca.vertcat(*column) for name, column in more.items() if column}
         return values | {"touching": self.touching} | rest
 
     @property
@@ -103,8 +103,8 @@ class Deepest:
             same = [other == number for other in self.numbers]
             known = reduce(ca.logic_or, same)
             keys = [
-                ca.if_else(known, ca.if_else(flag, own, -SX.inf()), own)
-                for flag, own in zip(same, self.gaps, strict=True)
+                ca.if_else(known, ca.if_else(flag, current, -SX.inf()), current)
+                for flag, current in zip(same, self.gaps, strict=True)
             ]
             touches = ca.logic_and(touches, ca.logic_not(known))
         largest = reduce(ca.fmax, keys)
@@ -138,8 +138,8 @@ class Deepest:
     def edge_contact(self, number: SX) -> tuple[SX, SX]:
         """Look up the normal (3,) and gap, m, of a contact with an edge of the ground, or zeros."""
         normal, gap = SX.zeros(3), SX(0)
-        for other, own, distance in zip(self.numbers, self.normals, self.gaps, strict=True):
-            normal = ca.if_else(other == number, own, normal)
+        for other, its_normal, distance in zip(self.numbers, self.normals, self.gaps, strict=True):
+            normal = ca.if_else(other == number, its_normal, normal)
             gap = ca.if_else(other == number, distance, gap)
         return normal, gap
 

@@ -47,7 +47,9 @@ def parallel_edges(
         groups.setdefault((span.body, length, radius, *along), []).append(span)
     ends = [list(dict.fromkeys(span.ends for span in side)) for side in groups.values()]
     sizes = [length_and_radius(side[0]) for side in groups.values()]
-    return [(own, (0.0, 1.0), *size) for own, size in zip(ends, sizes, strict=True)]
+    return [
+        (ends_of_edge, (0.0, 1.0), *size) for ends_of_edge, size in zip(ends, sizes, strict=True)
+    ]
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,10 +100,10 @@ class EdgeBounds:
         """
         spans = searched(self.geometry.spans)
         rims = {span.ends[0]: span for span in spans if span.bent}
-        near = [self.may_touch(*side, heights) for side in parallel_edges(self.geometry)]
-        near += [self.may_touch_span(span, heights) for span in rims.values()]
+        may_touch = [self.may_touch(*side, heights) for side in parallel_edges(self.geometry)]
+        may_touch += [self.may_touch_span(span, heights) for span in rims.values()]
         faces = [span for span in spans if span.wide and not span.round]
-        return near + [self.may_touch_span(span, heights) for span in faces]
+        return may_touch + [self.may_touch_span(span, heights) for span in faces]
 
     def may_touch_span(self, span: Span, heights: Mapping[str, tuple[SX, SX]]) -> SX:
         """Return 1 if a span may touch; `heights` has `height_and_z` of each candidate, by name."""
@@ -145,13 +147,15 @@ class EdgeBounds:
         """
         one, other = (reduce(ca.fmin, (heights[pair[k]][0] for pair in ends)) for k in (0, 1))
         climb = heights[ends[0][1]][1] - heights[ends[0][0]][1]
-        most, slope = self.rate * length, SX(0) if self.solid else climb
+        max_change, slope = self.rate * length, SX(0) if self.solid else climb
         # where the bounds from both ends meet
         share = 0.5 + (one - other + slope) * (0.5 / ca.fmax(self.rate, MIN_RATE) / length)
         share = ca.fmin(ca.fmax(share, part[0]), part[1])
-        least = ca.fmax(one - (most - slope) * share, other - (most + slope) * (1 - share))
+        least = ca.fmax(
+            one - (max_change - slope) * share, other - (max_change + slope) * (1 - share)
+        )
         closed = self.closes(least, radius)
-        return closed if self.solid else ca.logic_and(ca.fabs(climb) < most, closed)
+        return closed if self.solid else ca.logic_and(ca.fabs(climb) < max_change, closed)
 
 
 def pair_distance_bounds(kin: Kinematics, pairs: list[Pair]) -> list[SX]:
@@ -165,10 +169,10 @@ def pair_distance_bounds(kin: Kinematics, pairs: list[Pair]) -> list[SX]:
     now, then = shapes_of(kin, pairs), shapes_of(start, pairs)
     bounds = []
     for pair in pairs:
-        own, at_start = separations(pair, now), [float(DM(x)) for x in separations(pair, then)]
+        current, at_start = separations(pair, now), [float(DM(x)) for x in separations(pair, then)]
         best = int(np.argmax(at_start))
         separated = at_start[best] > START_SEPARATION
-        bounds.append(own[best] if separated else reduce(ca.fmax, own))
+        bounds.append(current[best] if separated else reduce(ca.fmax, current))
     return bounds
 
 
@@ -181,8 +185,8 @@ def separations(pair: Pair, shapes: Mapping[str, Shape]) -> list[SX]:
     between_both = one.middle - other.middle
     gaps = [length(between_both) - (pair.first.reach + pair.second.reach)]
     if isinstance(one, Segment) and isinstance(other, Segment):
-        apart, _ = between(one, other)
-        return [*gaps, length(apart) - (pair.first.radius + pair.second.radius)]
+        offset, _ = between(one, other)
+        return [*gaps, length(offset) - (pair.first.radius + pair.second.radius)]
     for box in (one, other):
         if isinstance(box, Block):
             for k in range(3):

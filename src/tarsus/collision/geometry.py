@@ -90,9 +90,9 @@ class Geometry:
         """`Outline.numbers` by contact number; empty if no candidate is a rim or an ellipsoid."""
         if all(candidate.outline is None for candidate in self.candidates):
             return []
-        own = [self.candidates[i].outline for i in self.order[: len(self.candidates)]]
-        own += [None] * (len(self.spans) + len(self.pairs))
-        return [(outline or NO_OUTLINE).numbers for outline in own]
+        known = [self.candidates[i].outline for i in self.order[: len(self.candidates)]]
+        known += [None] * (len(self.spans) + len(self.pairs))
+        return [(outline or NO_OUTLINE).numbers for outline in known]
 
     @property
     def all_secondary(self) -> Geometry:

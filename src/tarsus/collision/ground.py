@@ -102,9 +102,13 @@ def below_lowest(
 ) -> list[tuple[SX, SX, SX]]:
     """Compute the result of `below`, given distance and frame of the ground below the centers."""
     grounds_below = [(SX.zeros(3), *ground) for ground in first]
-    others = [(i, at) for i, at in enumerate(outlines) if at is not None and at.closest is None]
+    others = [
+        (i, outline)
+        for i, outline in enumerate(outlines)
+        if outline is not None and outline.closest is None
+    ]
     for _ in range(REFINEMENTS if others else 0):
-        arms = [at.lowest(grounds_below[i][2][0, :].T) for i, at in others]
+        arms = [outline.lowest(grounds_below[i][2][0, :].T) for i, outline in others]
         points = [centers[i] + arm for (i, _), arm in zip(others, arms, strict=True)]
         grounds = geometry.terrain.surfaces(points, terrain)
         for (i, _), arm, ground in zip(others, arms, grounds, strict=True):
@@ -123,9 +127,9 @@ def below_lowest(
                 frame = ca.if_else(radii[i] > 0, frame, outline_frame)
             grounds_below[i] = arm, distance, frame
     closest = [
-        (i, at.closest)
-        for i, at in enumerate(outlines)
-        if at is not None and at.closest is not None
+        (i, outline.closest)
+        for i, outline in enumerate(outlines)
+        if outline is not None and outline.closest is not None
     ]
     points = [centers[i] + point.arm for i, point in closest]
     grounds = geometry.terrain.surfaces(points, terrain) if closest else []

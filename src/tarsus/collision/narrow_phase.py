@@ -155,10 +155,10 @@ def _pair_points(kin: Kinematics, pairs: Sequence[Pair]) -> list[ContactPoint]:
         ):
             body = solid.body
             R, origin = kin.world_rotation[body], kin.world_position[body]
-            own, arm = (ca.mtimes(R.T, x) for x in (center - origin, contact.point - center))
-            columns = jacobian.point_jacobian(kin, body, own + arm)
+            local, arm = (ca.mtimes(R.T, x) for x in (center - origin, contact.point - center))
+            columns = jacobian.point_jacobian(kin, body, local + arm)
             rows += sign * ca.mtimes(contact.frame, jacobian.dense(columns, nu))
-            product_there += sign * ca.mtimes(contact.frame, product(body, own, arm))
+            product_there += sign * ca.mtimes(contact.frame, product(body, local, arm))
         points.append(
             ContactPoint(
                 contact.gap,
@@ -221,7 +221,7 @@ class OnSpan:
     def lines(self, normal: SX) -> list[tuple[SX, SX | float]]:
         """Return the lines along which the contact moves, for `contact_point_velocity`."""
         along = self.curve.derivative(self.inner), self.curve.curvature(self.inner, normal)
-        return [along, *((own, 0.0) for own in self.across)]
+        return [along, *((direction, 0.0) for direction in self.across)]
 
 
 def slot_contact_point(
@@ -310,8 +310,8 @@ def _ground_or_pair(
     moved = selection.columns(body, point) - either_one(selection.columns(other, point), SX(0))
     rows = ca.mtimes(frame, moved)
     products = [
-        at.velocity_product(center - at.origin, contact.point - center)
-        for at, center in zip((body, other), contact.centers, strict=True)
+        position.velocity_product(center - position.origin, contact.point - center)
+        for position, center in zip((body, other), contact.centers, strict=True)
     ]
     product = ca.mtimes(contact.frame, products[0] - products[1])
     # in the frame of the second body
@@ -361,22 +361,22 @@ def _pair_contact(
     # each kind's contact of that row
     if 1 in kinds:
         assert one.half is not None
-        at, *more = capsule_on_box(one.middle, one.half, slot.radius, box)
+        contact, *more = capsule_on_box(one.middle, one.half, slot.radius, box)
         for row, other_contact in enumerate(more, 1):
             chosen = boxes.row == row
-            parts = zip(vars(other_contact).values(), vars(at).values(), strict=True)
-            at = type(at)(*(ca.if_else(chosen, new, old) for new, old in parts))
-        contacts[1] = PairContact.on_box(one, at, slot.radius)
+            parts = zip(vars(other_contact).values(), vars(contact).values(), strict=True)
+            contact = type(contact)(*(ca.if_else(chosen, new, old) for new, old in parts))
+        contacts[1] = PairContact.on_box(one, contact, slot.radius)
     if 2 in kinds:
         first = Block(middle, ca.mtimes(body.rotation, boxes.first), half)
         contacts[2] = PairContact.of_boxes(first, box, boxes.row)
     return select_contact(contacts, boxes.count), middle
 
 
-def _material(geometry: Geometry, point: SX, terrain: object, own: float | SX) -> tuple[SX, SX]:
+def _material(geometry: Geometry, point: SX, terrain: object, factor: float | SX) -> tuple[SX, SX]:
     """Return the factors on friction and stiffness at a point, of ground and contact together."""
     friction, stiffness = geometry.terrain.material(point, terrain)
-    return friction if SX(own).is_one() else own * friction, stiffness
+    return friction if SX(factor).is_one() else factor * friction, stiffness
 
 
 def _friction_of(geometry: Geometry, number: SX) -> SX:

@@ -50,10 +50,10 @@ def _usage_error(
             return InvalidValue(f"{option} needs a value; {see}", option)
         case events.InvalidChoice(argument=argument, value=value, choices=choices):
             where = f"tarsus {name}" if argument.is_positional() else _display_name(argument)
-            near = closest_names(value, choices)
+            suggestions = closest_names(value, choices)
             hint = (
-                f"did you mean {' or '.join(near)}?"
-                if near
+                f"did you mean {' or '.join(suggestions)}?"
+                if suggestions
                 else f"choose one of: {', '.join(choices)}."
             )
             return UnknownName(f"{where} does not accept {quoted(value)}; {hint}", value)
@@ -70,8 +70,8 @@ def _unknown_word(name: str, kind: type[Command], word: str, see: str) -> Unknow
 
     flag = word.partition("=")[0].replace("_", "-")
     known = [flag for option in options(kind) for flag in option.flags if flag.startswith("--")]
-    near = closest_names(flag, known)
-    hint = f"did you mean {' or '.join(near)}?" if near else see
+    suggestions = closest_names(flag, known)
+    hint = f"did you mean {' or '.join(suggestions)}?" if suggestions else see
     return UnknownName(f"tarsus {name} has no option {quoted(flag)}; {hint}", flag)
 
 

@@ -285,9 +285,9 @@ def _steps_per_row(spacing: float, dt: float) -> int:
 
 
 def _check_quaternions(q: Array, robot: Robot) -> None:
-    for body, at in zip(robot.bodies, robot.q_slices, strict=True):
+    for body, q_slice in zip(robot.bodies, robot.q_slices, strict=True):
         if body.joint.kind in ("free", "ball"):
-            lengths = np.linalg.norm(q[:, at.stop - 4 : at.stop], axis=1)
+            lengths = np.linalg.norm(q[:, q_slice.stop - 4 : q_slice.stop], axis=1)
             if np.abs(lengths - 1).max() > QUATERNION_TOLERANCE:
                 raise InvalidValue(
                     f"the quaternion of joint {body.joint.name!r} in qpos must have length 1.",

@@ -317,8 +317,10 @@ class ForceLaw(Law):
             return [problem.dt * force for force in forces], memory
 
         def slopes(i: int, contact: Contact, memory: SX) -> tuple[SX, SX]:
-            own = self.memory_of(memory, i)
-            return force_slopes(lambda moved: evaluate_force(self, moved, p, own)[0], contact)
+            contact_memory = self.memory_of(memory, i)
+            return force_slopes(
+                lambda moved: evaluate_force(self, moved, p, contact_memory)[0], contact
+            )
 
         end = subcycle(problem, memory, evaluate, slopes, builder)
         solved = end.impulses, end.memory, end.substeps, end.stable
@@ -334,10 +336,12 @@ def evaluate_forces(
     """
     forces, memories = [], [SX(0, 1)]
     for i, (contact, is_closed) in enumerate(zip(contacts, closed, strict=True)):
-        own = law.memory_of(memory, i)
-        force, next_memory = evaluate_force(law, contact, p, own)
+        contact_memory = law.memory_of(memory, i)
+        force, next_memory = evaluate_force(law, contact, p, contact_memory)
         forces.append(ca.if_else(is_closed, force, 0))
-        memories.append(ca.if_else(is_closed, next_memory, law.released(contact, p, own)))
+        memories.append(
+            ca.if_else(is_closed, next_memory, law.released(contact, p, contact_memory))
+        )
     return forces, ca.vertcat(*memories)
 
 

@@ -150,9 +150,9 @@ class ContactMotion:
         column_sums = entries(builder.store("column_sums", ca.vertcat(*column_sums)))
         before = builder.store("before", ca.vertcat(*(c.velocity for c in contacts)))
         ramp = builder.store("ramp", ca.vertcat(*problem.free) - before)
-        held = replace(problem, contacts=contacts, active=active, make_delassus=lambda: G)
+        stored = replace(problem, contacts=contacts, active=active, make_delassus=lambda: G)
         return cls(
-            held, problem.instant, evaluate, slopes, builder, rows, column_sums, before, ramp
+            stored, problem.instant, evaluate, slopes, builder, rows, column_sums, before, ramp
         )
 
     def begin(self, memory: SX) -> Values:

@@ -121,8 +121,8 @@ class AtState:
     def steepest(self) -> SX:
         """Compute the largest slope (m,) of each joint: its own, or that of torque-speed lines."""
         slopes = []
-        for own, slope in zip(self._of_motors(), entries(self.free()[1]), strict=True):
-            lines = [line for k in own for _, line in self._lines(k)]
+        for indices, slope in zip(self._of_motors(), entries(self.free()[1]), strict=True):
+            lines = [line for k in indices for _, line in self._lines(k)]
             slopes.append(slope + sum((stall / fastest for stall, fastest in lines), SX(0)))
         return ca.vertcat(SX(0, 1), *slopes)
 
@@ -144,10 +144,10 @@ class AtState:
             actuators share a joint.
         """
         rows = []
-        for j, own in enumerate(self._of_motors()):
+        for j, indices in enumerate(self._of_motors()):
             rate, best = self.u[j] + d[j], ca.vertcat(0, 0, np.inf)
             sign = ca.if_else(rate < 0, -1, 1)
-            for top, line in self._lines(own[0]) if len(own) == 1 else []:
+            for top, line in self._lines(indices[0]) if len(indices) == 1 else []:
                 stall, fastest = line
                 start = stall * (sign - self.u[j] / fastest)
                 this = ca.vertcat(start, stall / fastest, max_force(sign, rate, top, line))
@@ -159,8 +159,8 @@ class AtState:
     def beyond(self, d: SX) -> SX:
         """Return 1 (m,) where a joint, its rate changed by d (m,), exceeds its no-load speed."""
         flags = []
-        for j, own in enumerate(self._of_motors()):
-            lines = [line for k in own for _, line in self._lines(k)]
+        for j, indices in enumerate(self._of_motors()):
+            lines = [line for k in indices for _, line in self._lines(k)]
             over = (ca.fabs(self.u[j] + d[j]) > fastest for _, fastest in lines)
             flags.append(reduce(ca.logic_or, over, SX(0)))
         return ca.vertcat(SX(0, 1), *flags)
@@ -171,10 +171,10 @@ class AtState:
         It is 0 if several actuators share a joint.
         """
         largest = SX(-1)
-        for j, own in enumerate(self._of_motors()):
-            if len(own) > 1:
+        for j, indices in enumerate(self._of_motors()):
+            if len(indices) > 1:
                 return SX(0)
-            for excess in self._excesses(own[0], force[j], self.u[j] + d[j]):
+            for excess in self._excesses(indices[0], force[j], self.u[j] + d[j]):
                 largest = ca.fmax(largest, excess)
         return largest <= 0
 
@@ -204,9 +204,9 @@ class AtState:
 
     def _sum(self, d: SX, limited: bool, past_zero: SX | None = None) -> tuple[SX, SX]:
         forces, slopes = [], []
-        for j, own in enumerate(self._of_motors()):
+        for j, indices in enumerate(self._of_motors()):
             force, slope, limits = SX(0), SX(0), (-np.inf, np.inf)
-            for k in own:
+            for k in indices:
                 one = self._torque(
                     k, j, d[j], limited, SX(0) if past_zero is None else past_zero[j]
                 )

@@ -45,14 +45,14 @@ class _Parameters:
 
 def base_parameters(mechanism: Mechanism) -> list[LinearInertia]:
     """Regroup the inertia of each body, in its own frame, towards the root."""
-    own = [_about_origin(body.inertia) for body in mechanism.bodies]
-    for i in reversed(range(len(own))):
+    parameters = [_about_origin(body.inertia) for body in mechanism.bodies]
+    for i in reversed(range(len(parameters))):
         body = mechanism.bodies[i]
-        invariant = _invariant_part(own[i], body.joint.kind, body.joint.axis)
-        own[i] = own[i].without(invariant)
+        invariant = _invariant_part(parameters[i], body.joint.kind, body.joint.axis)
+        parameters[i] = parameters[i].without(invariant)
         if body.parent != WORLD:
-            own[body.parent].add(_in_parent(invariant, body.rotation, body.position))
-    return [LinearInertia(SX(p.m), SX(p.h), SX(p.I)) for p in own]
+            parameters[body.parent].add(_in_parent(invariant, body.rotation, body.position))
+    return [LinearInertia(SX(p.m), SX(p.h), SX(p.I)) for p in parameters]
 
 
 def _about_origin(inertia: Inertia) -> _Parameters:

@@ -27,8 +27,8 @@ class CompiledQuantities:
         self._worlds: dict[tuple[str, str, int | None], Worlds] = {}
         self._lock = Lock()
         self._quaternions = [
-            (body.joint.name, slice(at.stop - 4, at.stop))
-            for body, at in zip(mechanism.bodies, mechanism.q_slices, strict=True)
+            (body.joint.name, slice(q_slice.stop - 4, q_slice.stop))
+            for body, q_slice in zip(mechanism.bodies, mechanism.q_slices, strict=True)
             if body.joint.kind in ("free", "ball")
         ]
 
@@ -108,14 +108,14 @@ class CompiledQuantities:
         return self._worlds[*key, count]
 
     def _check_quaternions(self, q: Array) -> None:
-        for name, at in self._quaternions:
-            p = q[..., at]
+        for name, q_slice in self._quaternions:
+            p = q[..., q_slice]
             lengths = np.sqrt((p * p).sum(-1))
             if (abs(lengths - 1) > UNIT_TOLERANCE).any():
                 worst = lengths.flat[abs(lengths - 1).argmax()]
                 raise InvalidValue(
                     f"q must contain unit quaternions (w, x, y, z), but that of joint {name!r},"
-                    f" entries {at.start} to {at.stop - 1}, has length {worst:.6g}.",
+                    f" entries {q_slice.start} to {q_slice.stop - 1}, has length {worst:.6g}.",
                     "q",
                 )
 

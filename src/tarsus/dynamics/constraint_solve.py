@@ -59,7 +59,7 @@ class Constraints:
         One step of iterative refinement removes the error of the regularization.
         """
         first = self.factor.solve(driven)
-        residual = [own - dot(row, first) for own, row in zip(driven, self.G, strict=True)]
+        residual = [rate - dot(row, first) for rate, row in zip(driven, self.G, strict=True)]
         return [-(x + dx) for x, dx in zip(first, self.factor.solve(residual), strict=True)]
 
 

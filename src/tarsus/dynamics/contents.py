@@ -115,8 +115,8 @@ def actuator_rows(mechanism: Mechanism) -> list[tuple[str, ...]]:
 
 def _limits(actuator: FileActuator) -> str:
     """Format the limits on the force of an actuator, and on all actuators of its joint."""
-    own, joint = _range(actuator.force), _range(actuator.at_joint)
-    return ", ".join(text for text in (own, f"joint {joint}" if joint else "") if text)
+    force, joint = _range(actuator.force), _range(actuator.at_joint)
+    return ", ".join(text for text in (force, f"joint {joint}" if joint else "") if text)
 
 
 def _range(ends: Range) -> str:

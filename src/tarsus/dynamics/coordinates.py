@@ -192,14 +192,16 @@ def _relative_omega(kin: Kinematics, loop: LoopJoint) -> SX:
 def quaternions(kin: Kinematics) -> list[SX]:
     """Compute the orientation of every body in the world as a unit quaternion (w, x, y, z)."""
     orientations: list[SX] = []
-    for body, at in zip(kin.mechanism.bodies, kin.mechanism.q_slices, strict=True):
-        joint, qi = body.joint, kin.q[at]
-        own = SX([1, 0, 0, 0])
+    for body, q_slice in zip(kin.mechanism.bodies, kin.mechanism.q_slices, strict=True):
+        joint, qi = body.joint, kin.q[q_slice]
+        quaternion = SX([1, 0, 0, 0])
         if joint.kind == "hinge":
-            own = ca.vertcat(ca.cos(qi / 2), constant(joint.axis) * ca.sin(qi / 2))
+            quaternion = ca.vertcat(ca.cos(qi / 2), constant(joint.axis) * ca.sin(qi / 2))
         elif joint.kind != "slide":
-            own = qi[-4:]
-        own = product(constant(quaternion_from_rotation(body.rotation)), own)
+            quaternion = qi[-4:]
+        quaternion = product(constant(quaternion_from_rotation(body.rotation)), quaternion)
         is_root = body.parent == WORLD
-        orientations.append(own if is_root else product(orientations[body.parent], own))
+        orientations.append(
+            quaternion if is_root else product(orientations[body.parent], quaternion)
+        )
     return orientations

@@ -28,20 +28,20 @@ def mass_matrix(kin: Kinematics, inertias: list[LinearInertia]) -> SX:
     mechanism = kin.mechanism
     M = SX(mechanism.nu, mechanism.nu)
     for i, composite in enumerate(composite_inertias(kin, inertias)):
-        at = mechanism.u_slices[i]
+        u_slice = mechanism.u_slices[i]
         if mechanism.bodies[i].joint.kind == "free":
-            M[at, at] = _free_body_block(kin, i, composite)
+            M[u_slice, u_slice] = _free_body_block(kin, i, composite)
         for k, column in enumerate(_unit_momenta(kin, i, composite)):
             j, wrench = i, column
             while j != WORLD:
                 rows = mechanism.u_slices[j]
                 share = project_on_joint(kin, j, wrench)
-                M[rows, at.start + k] = share
-                M[at.start + k, rows] = share.T
+                M[rows, u_slice.start + k] = share
+                M[u_slice.start + k, rows] = share.T
                 force = ca.mtimes(kin.R[j], wrench[1])
                 wrench = (ca.mtimes(kin.R[j], wrench[0]) + ca.cross(kin.r[j], force), force)
                 j = mechanism.bodies[j].parent
-        for k in range(at.start, at.stop):
+        for k in range(u_slice.start, u_slice.stop):
             M[k, k] += mechanism.bodies[i].joint.armature
     return M
 

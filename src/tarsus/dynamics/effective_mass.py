@@ -80,8 +80,8 @@ def contact_mobilities(
     evaluate = ca.Function("felt", [q], [ca.densify(matrix) for matrix in matrices])
     # the joints' damping
     damping = np.zeros(mechanism.nu)
-    for body, at in zip(mechanism.bodies, mechanism.u_slices, strict=True):
-        damping[at] = body.joint.damping
+    for body, u_slice in zip(mechanism.bodies, mechanism.u_slices, strict=True):
+        damping[u_slice] = body.joint.damping
     # pose by pose
     blocks = np.zeros((len(poses), len(candidates), 3, 3))
     for pose, of_pose in zip(poses, blocks, strict=True):

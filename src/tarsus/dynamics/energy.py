@@ -25,8 +25,8 @@ def kinetic_energy(kin: Kinematics, inertias: list[LinearInertia]) -> SX:
     for omega, v, inertia in zip(kin.omega, kin.velocity, inertias, strict=True):
         spin, push = inertia.momentum(omega, v)
         total += 0.5 * (ca.dot(spin, omega) + ca.dot(push, v))
-    for body, at in zip(kin.mechanism.bodies, kin.mechanism.u_slices, strict=True):
-        rate = kin.u[at]
+    for body, u_slice in zip(kin.mechanism.bodies, kin.mechanism.u_slices, strict=True):
+        rate = kin.u[u_slice]
         total += 0.5 * body.joint.armature * ca.dot(rate, rate)
     return total + loop_constraints.rotor_energy(kin)
 

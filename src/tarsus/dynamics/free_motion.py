@@ -141,7 +141,11 @@ def dissipation(mechanism: Mechanism, u: SX) -> SX:
     """Compute D (nu,) of the friction torque -D u: viscous damping plus f / max(|u|, u_s)."""
     bodies = zip(mechanism.bodies, mechanism.u_slices, strict=True)
     return ca.vertcat(
-        *(_dissipation(body.joint, u[k]) for body, at in bodies for k in range(at.start, at.stop))
+        *(
+            _dissipation(body.joint, u[k])
+            for body, u_slice in bodies
+            for k in range(u_slice.start, u_slice.stop)
+        )
     )
 
 
@@ -149,7 +153,11 @@ def armature(mechanism: Mechanism) -> SX:
     """Compute the reflected rotor inertia (nu,), on the diagonal of M."""
     bodies = zip(mechanism.bodies, mechanism.u_slices, strict=True)
     return ca.vertcat(
-        *(SX(body.joint.armature) for body, at in bodies for _ in range(at.start, at.stop))
+        *(
+            SX(body.joint.armature)
+            for body, u_slice in bodies
+            for _ in range(u_slice.start, u_slice.stop)
+        )
     )
 
 

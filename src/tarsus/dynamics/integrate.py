@@ -44,14 +44,16 @@ def integrate(mechanism: Mechanism, q: Array, u: Array, dt: ArrayLike) -> Array:
         )
     change = np.broadcast_to(u * seconds[..., None], (*states, mechanism.nu))
     end = np.broadcast_to(q, (*states, mechanism.nq)).copy()
-    for body, at, du in zip(mechanism.bodies, mechanism.q_slices, mechanism.u_slices, strict=True):
+    for body, q_slice, du in zip(
+        mechanism.bodies, mechanism.q_slices, mechanism.u_slices, strict=True
+    ):
         if body.joint.kind in ("free", "ball"):
-            quaternion = slice(at.stop - 4, at.stop)
-            end[..., at.start : quaternion.start] += change[..., du.start : du.stop - 3]
+            quaternion = slice(q_slice.stop - 4, q_slice.stop)
+            end[..., q_slice.start : quaternion.start] += change[..., du.start : du.stop - 3]
             vector = change[..., du.stop - 3 : du.stop]
             end[..., quaternion] = rotate(end[..., quaternion], vector)
         else:
-            end[..., at] += change[..., du]
+            end[..., q_slice] += change[..., du]
     return end
 
 
@@ -76,15 +78,17 @@ def difference(mechanism: Mechanism, q: Array, start: Array) -> Array:
     """
     states = np.broadcast_shapes(q.shape[:-1], start.shape[:-1])
     u = np.empty((*states, mechanism.nu))
-    for body, at, du in zip(mechanism.bodies, mechanism.q_slices, mechanism.u_slices, strict=True):
+    for body, q_slice, du in zip(
+        mechanism.bodies, mechanism.q_slices, mechanism.u_slices, strict=True
+    ):
         if body.joint.kind in ("free", "ball"):
-            quaternion = slice(at.stop - 4, at.stop)
-            position = slice(at.start, quaternion.start)
+            quaternion = slice(q_slice.stop - 4, q_slice.stop)
+            position = slice(q_slice.start, quaternion.start)
             u[..., du.start : du.stop - 3] = q[..., position] - start[..., position]
             vector = _rotation_vector(start[..., quaternion], q[..., quaternion])
             u[..., du.stop - 3 : du.stop] = vector
         else:
-            u[..., du] = q[..., at] - start[..., at]
+            u[..., du] = q[..., q_slice] - start[..., q_slice]
     return u
 
 

@@ -141,11 +141,13 @@ def _joint_pose(mechanism: Mechanism, i: int, qi: SX) -> tuple[SX, SX]:
 def coordinate_rate(mechanism: Mechanism, q: SX, u: SX) -> SX:
     """Compute q' = F(q) u (nq,) (Gehring 2014, Eqns. (1) and (22))."""
     rates = []
-    for body, at, du in zip(mechanism.bodies, mechanism.q_slices, mechanism.u_slices, strict=True):
+    for body, q_slice, du in zip(
+        mechanism.bodies, mechanism.q_slices, mechanism.u_slices, strict=True
+    ):
         if body.joint.kind == "free":
-            rates += [u[du][:3], rotation.quaternion_rate(q[at][3:], u[du][3:])]
+            rates += [u[du][:3], rotation.quaternion_rate(q[q_slice][3:], u[du][3:])]
         elif body.joint.kind == "ball":
-            rates.append(rotation.quaternion_rate(q[at], u[du]))
+            rates.append(rotation.quaternion_rate(q[q_slice], u[du]))
         else:
             rates.append(u[du])
     return ca.vertcat(*rates)
@@ -189,11 +191,11 @@ def displace(mechanism: Mechanism, q: SX, u: SX, dt: SX) -> SX:
 def with_unit_quaternions(mechanism: Mechanism, q: SX) -> SX:
     """Normalize every quaternion of q (nq,)."""
     parts = []
-    for body, at in zip(mechanism.bodies, mechanism.q_slices, strict=True):
+    for body, q_slice in zip(mechanism.bodies, mechanism.q_slices, strict=True):
         if body.joint.kind == "free":
-            parts += [q[at][:3], rotation.normalized(q[at][3:])]
+            parts += [q[q_slice][:3], rotation.normalized(q[q_slice][3:])]
         elif body.joint.kind == "ball":
-            parts.append(rotation.normalized(q[at]))
+            parts.append(rotation.normalized(q[q_slice]))
         else:
-            parts.append(q[at])
+            parts.append(q[q_slice])
     return ca.vertcat(*parts)

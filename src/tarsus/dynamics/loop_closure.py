@@ -117,8 +117,8 @@ def _close_state(mechanism: Mechanism, q: Array) -> Array:
     if _remaining_gap(mechanism, q)[0] < GAP_TOLERANCE:
         return _checked_alignment(mechanism, q)
     joints, everything = np.ones(mechanism.nu), np.ones(mechanism.nu)
-    for body, at in zip(mechanism.bodies, mechanism.u_slices, strict=True):
-        joints[at] = body.joint.kind != "free"
+    for body, u_slice in zip(mechanism.bodies, mechanism.u_slices, strict=True):
+        joints[u_slice] = body.joint.kind != "free"
     offset = np.random.default_rng(0).normal(size=mechanism.nu)
     starts = ((movable, scale) for movable in (joints, everything) for scale in START_OFFSETS)
     best, gap, name = q, *_remaining_gap(mechanism, q)

@@ -78,8 +78,8 @@ def inverse_dynamics(kin: Kinematics, inertias: list[LinearInertia], acceleratio
 def external_terms(kin: Kinematics, wrenches: Mapping[int, Wrench]) -> SX:
     """Compute the generalized force (nu,) of wrenches by body, in body frames (Alg. 4)."""
     zero = (SX.zeros(3), SX.zeros(3))
-    own = [wrenches.get(i, zero) for i in range(len(kin.mechanism.bodies))]
-    return _project(kin, own)
+    by_body = [wrenches.get(i, zero) for i in range(len(kin.mechanism.bodies))]
+    return _project(kin, by_body)
 
 
 def velocity_products(kin: Kinematics) -> Callable[[int, SX, SX], SX]:
@@ -185,29 +185,29 @@ def _accelerate(
 ) -> Motion:
     """Compute the acceleration of body i from its joint's base point in the parent frame."""
     mechanism = kin.mechanism
-    joint, at = mechanism.bodies[i].joint, mechanism.u_slices[i]
+    joint, u_slice = mechanism.bodies[i].joint, mechanism.u_slices[i]
     alpha, a = ca.mtimes(kin.R[i].T, carried[0]), ca.mtimes(kin.R[i].T, carried[1])
-    rate = kin.u[at]
-    own = SX.zeros(joint.nu) if acceleration is None else acceleration[at]
+    rate = kin.u[u_slice]
+    joint_acceleration = SX.zeros(joint.nu) if acceleration is None else acceleration[u_slice]
     if joint.kind == "hinge":
         axis = constant(joint.axis)
-        return alpha + axis * own + ca.cross(omega[i], axis * rate), a
+        return alpha + axis * joint_acceleration + ca.cross(omega[i], axis * rate), a
     if joint.kind == "slide":
         axis = constant(joint.axis)
-        return alpha, a + axis * own + 2 * ca.cross(omega[i], axis * rate)
+        return alpha, a + axis * joint_acceleration + 2 * ca.cross(omega[i], axis * rate)
     if joint.kind == "ball":
-        return alpha + own + ca.cross(omega[i], rate), a
-    return own[3:], a + ca.mtimes(kin.R[i].T, own[:3])
+        return alpha + joint_acceleration + ca.cross(omega[i], rate), a
+    return joint_acceleration[3:], a + ca.mtimes(kin.R[i].T, joint_acceleration[:3])
 
 
-def _project(kin: Kinematics, own: list[Wrench]) -> SX:
+def _project(kin: Kinematics, wrenches: list[Wrench]) -> SX:
     """Accumulate wrenches towards the root and project them on joints (Eqns. (22) and (23))."""
 
     def to_parent(i: int, wrench: Wrench) -> Wrench:
         force = ca.mtimes(kin.R[i], wrench[1])
         return ca.mtimes(kin.R[i], wrench[0]) + ca.cross(kin.r[i], force), force
 
-    total = tree.inward(kin.mechanism, own, to_parent, lambda a, b: (a[0] + b[0], a[1] + b[1]))
+    total = tree.inward(kin.mechanism, wrenches, to_parent, lambda a, b: (a[0] + b[0], a[1] + b[1]))
     return ca.vertcat(*(project_on_joint(kin, i, wrench) for i, wrench in enumerate(total)))
 
 

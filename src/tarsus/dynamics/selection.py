@@ -76,14 +76,22 @@ class BodySelection:
             R, arm = kin.world_rotation[i], point - kin.world_position[i]
             kind = above.joint.kind
             if kind == "hinge":
-                own = [ca.cross(ca.mtimes(R, constant(above.joint.axis)), arm)]
+                columns_of_joint = [ca.cross(ca.mtimes(R, constant(above.joint.axis)), arm)]
             elif kind == "slide":
-                own = [ca.mtimes(R, constant(above.joint.axis))]
+                columns_of_joint = [ca.mtimes(R, constant(above.joint.axis))]
             else:
-                own = [ca.cross(R[:, k], arm) for k in range(3)]
-                own = [*(SX.eye(3)[:, k] for k in range(3)), *own] if kind == "free" else own
+                columns_of_joint = [ca.cross(R[:, k], arm) for k in range(3)]
+                columns_of_joint = (
+                    [*(SX.eye(3)[:, k] for k in range(3)), *columns_of_joint]
+                    if kind == "free"
+                    else columns_of_joint
+                )
             carries = self._carries(i, body.index)
-            columns += own if carries.is_one() else [ca.if_else(carries, c, 0) for c in own]
+            columns += (
+                columns_of_joint
+                if carries.is_one()
+                else [ca.if_else(carries, c, 0) for c in columns_of_joint]
+            )
         return ca.horzcat(*columns)
 
     def _carries(self, joint: int, index: SX) -> SX:

@@ -30,9 +30,9 @@ def has_springs(mechanism: Mechanism) -> bool:
 def stiffness(mechanism: Mechanism) -> SX:
     """Compute K (nu,), in N m/rad or N/m; zero where there is no spring."""
     K = SX.zeros(mechanism.nu)
-    for body, at in zip(mechanism.bodies, mechanism.u_slices, strict=True):
+    for body, u_slice in zip(mechanism.bodies, mechanism.u_slices, strict=True):
         if body.joint.stiffness:
-            K[at] = body.joint.stiffness
+            K[u_slice] = body.joint.stiffness
     return K
 
 
@@ -66,8 +66,10 @@ def _deflections(kin: Kinematics) -> list[tuple[int, SX, float]]:
         if not body.joint.stiffness:
             continue
         ball = body.joint.kind == "ball"
-        own = ca.vertsplit(_rotation_vector(kin.q[q])) if ball else [kin.q[q] - body.joint.rest]
-        deflections += [(u.start + k, x, body.joint.stiffness) for k, x in enumerate(own)]
+        deflection = (
+            ca.vertsplit(_rotation_vector(kin.q[q])) if ball else [kin.q[q] - body.joint.rest]
+        )
+        deflections += [(u.start + k, x, body.joint.stiffness) for k, x in enumerate(deflection)]
     return deflections
 
 

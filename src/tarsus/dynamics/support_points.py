@@ -110,8 +110,8 @@ def contact_point(candidate: Candidate, toward: NDArray[np.float64]) -> NDArray[
     surface = candidate.position + candidate.radius * toward
     if candidate.outline is None:
         return surface
-    own = support_point(parameters(candidate.outline), SX(toward))
-    return surface + np.array(DM(own)).ravel()
+    point = support_point(parameters(candidate.outline), SX(toward))
+    return surface + np.array(DM(point)).ravel()
 
 
 def _terms(parameters: SX, toward: SX) -> tuple[SX, SX, SX]:

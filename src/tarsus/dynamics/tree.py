@@ -22,10 +22,13 @@ def outward(mechanism: Mechanism, visit: Callable[[int, T], T], at_world: T) -> 
 
 
 def inward(
-    mechanism: Mechanism, own: list[T], to_parent: Callable[[int, T], T], add: Callable[[T, T], T]
+    mechanism: Mechanism,
+    quantities: list[T],
+    to_parent: Callable[[int, T], T],
+    add: Callable[[T, T], T],
 ) -> list[T]:
     """Compute values[i] = own[i] + sum of to_parent(child, values[child]), leaves first."""
-    values = list(own)
+    values = list(quantities)
     for i in reversed(range(len(mechanism.bodies))):
         parent = mechanism.bodies[i].parent
         if parent != WORLD:

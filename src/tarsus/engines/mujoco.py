@@ -84,7 +84,7 @@ class MujocoEngine(Engine):
     def begin(self, start: Start, dt: float) -> MujocoSession:
         if start.controller is not None:
             raise NotModeled("the robot has a compiled servo, which MuJoCo cannot run", "servo")
-        if pairs(start.body, own=False) and not start.motion_alone:
+        if pairs(start.body, within_robot=False) and not start.motion_alone:
             raise NotModeled(
                 "contact between objects is compared separately, on one MJCF file", "objects"
             )
@@ -145,10 +145,10 @@ class MujocoSession(Session):
 
         def keep() -> None:
             i = self.stepped.steps - first
-            for k, (model, own) in enumerate(zip(self.stepped.models, data, strict=True)):
-                q[i, k], u[i, k] = own.qpos, own.qvel
-                joints[i, k] = self.dt * _in_joints(model, own)
-                for contact in ground_contacts(model, own) if measured else ():
+            for k, (model, data_of_world) in enumerate(zip(self.stepped.models, data, strict=True)):
+                q[i, k], u[i, k] = data_of_world.qpos, data_of_world.qvel
+                joints[i, k] = self.dt * _in_joints(model, data_of_world)
+                for contact in ground_contacts(model, data_of_world) if measured else ():
                     impulse[i, k, contact.geom - 1] += self.dt * contact.force  # geom 0: the floor
 
         self.stepped.advance(steps, self._before, keep)

@@ -109,7 +109,7 @@ class TarsusEngine(Engine):
 
     def _scene(self, body: Mechanism) -> Scene:
         """Build the scene with all contacts that objects may have with each other."""
-        pairs = self_contacts(body, False).kept
+        pairs = self_contacts(body, False).possible
         scene = Scene(body, self._law, Slope(0.0), body.candidates, pairs=pairs)
         if not pairs:
             return scene

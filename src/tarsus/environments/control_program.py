@@ -218,12 +218,12 @@ def _steps(
     gains = work.gains.kp, work.gains.kd
     settings = SX(work.dt), law, terrain, inertias
 
-    def step(at: Values) -> tuple[Values, SX]:
-        out, tau = servo_step(work.stepper, scene, at, target, gains, settings, b)
-        done = at["done"] + 1
-        failed = at["unconverged"] + ca.logic_not(out["converged"])
+    def step(values: Values) -> tuple[Values, SX]:
+        out, tau = servo_step(work.stepper, scene, values, target, gains, settings, b)
+        done = values["done"] + 1
+        failed = values["unconverged"] + ca.logic_not(out["converged"])
         end = {name: out[name] for name in ("q", "u", "memory", "bilateral", "impulse")}
-        end |= _sensor_values(work, at, out, terrain, b)
+        end |= _sensor_values(work, values, out, terrain, b)
         return end | {"tau": tau, "done": done, "unconverged": failed}, done < work.steps
 
     begin = {name: now[name] for name in ("q", "u", "memory", "bilateral")}
@@ -235,9 +235,9 @@ def _steps(
 
 
 def _sensor_values(
-    work: ControlPlan, at: Values, out: Values, terrain: SimpleNamespace, b: Builder
+    work: ControlPlan, values: Values, out: Values, terrain: SimpleNamespace, b: Builder
 ) -> Values:
     """Compute the readings and memories of the sensors after a step from `at` to `out`."""
-    start, end = ((now["q"], now["u"]) for now in (at, out))
+    start, end = ((now["q"], now["u"]) for now in (values, out))
     moment = SensedStep(start, end, triples(out["impulse"]), out["memory"], SX(work.dt), terrain)
-    return sense_step(work.sensing, work.scene, work.stepper, moment, at, b)
+    return sense_step(work.sensing, work.scene, work.stepper, moment, values, b)

@@ -125,11 +125,11 @@ class Environment:
         **options: Unpack[EnvironmentOptions],
     ) -> None:
         # resolve names to objects
-        own: Any = dict(options)
-        seed, first = own.pop("seed", 0), own.pop("first_world", 0)
-        gains: Gains | None = own.pop("gains", None)
+        remaining: Any = dict(options)
+        seed, first = remaining.pop("seed", 0), remaining.pop("first_world", 0)
+        gains: Gains | None = remaining.pop("gains", None)
         defaults: Any = {"precision": "float32", "stiction": False}
-        chosen = complete(defaults | own)
+        chosen = complete(defaults | remaining)
         self.task = resolve.task(task)
         self.dt, self.worlds, self.warnings = (
             time_steps.check_time_step(dt),
@@ -168,10 +168,10 @@ class Environment:
             self.law, scene.mechanism, self.dt, bits, self.warnings
         )
         plan = Plan(scene, stepping, None)
-        found = setup_warnings.choice_warnings(plan, {"q": stand}, self.dt, chosen.self_collision)
-        found += setup_warnings.state_warnings(plan, stand, self.dt, "an episode")
-        self.warnings += found
-        for notice in one_per_code(found):
+        choices = setup_warnings.choice_warnings(plan, {"q": stand}, self.dt, chosen.self_collision)
+        choices += setup_warnings.state_warnings(plan, stand, self.dt, "an episode")
+        self.warnings += choices
+        for notice in one_per_code(choices):
             warnings.warn(notice.warning, stacklevel=2)
         world = np.arange(first, first + self.worlds, dtype=float)
         self._registers["world"] = world[:, None]

@@ -69,16 +69,16 @@ def renew(
     )
     due = ca.logic_or(over, ca.logic_or(changes, pushes))
 
-    def branch(at: Values) -> tuple[Values, SX]:
+    def branch(values: Values) -> tuple[Values, SX]:
         # new command, and a push
         ranges = np.array(list(task.commands().values()), dtype=float)
         numbers = draws.fine(b, "later", len(ranges) + 2, COMMAND_STREAM)
         command = _interpolate(ranges, numbers[: len(ranges)])
         push = fitted_value(task.push) * (2 * numbers[len(ranges) :] - 1)
-        u = ca.vertcat(at["u"][:2] + ca.if_else(pushes, push, 0), at["u"][2:])
-        fresh = at | {"u": u, "command": ca.if_else(changes, command, at["command"])}
+        u = ca.vertcat(values["u"][:2] + ca.if_else(pushes, push, 0), values["u"][2:])
+        fresh = values | {"u": u, "command": ca.if_else(changes, command, values["command"])}
         # new episode
-        initial = _initial_state(work, at, (failed, draws, terrain), b) | {"command": command}
+        initial = _initial_state(work, values, (failed, draws, terrain), b) | {"command": command}
         fresh |= {name: ca.if_else(over, value, fresh[name]) for name, value in initial.items()}
         # observation; at the start of an episode there are no forces yet
         zero = {name: SX.zeros(end[name].numel()) for name in ("tau", "impulse")}
@@ -87,13 +87,13 @@ def renew(
         zero |= contact_free_readings(
             work.sensing, work.scene, state, SX(work.dt), level_terrain, b
         )
-        for name in sorted(at.keys() & zero.keys()):  # the sensors' memory
+        for name in sorted(values.keys() & zero.keys()):  # the sensors' memory
             fresh[name] = ca.if_else(over, zero[name], fresh[name])
         measured = {name: ca.if_else(over, zero[name], end[name]) for name in zero}
         observed = task.observations(
             glimpse(work, fresh, measured, fresh["before"], level_terrain)
         ).values()
-        if "bias" in at:
+        if "bias" in values:
             widths = bias_widths(task, observed)
             offset = SX(ca.DM(widths)) * draws.coarse(b, "bias", widths.size, BIAS_STREAM)
             fresh["bias"] = ca.if_else(over, offset, fresh["bias"])

@@ -171,12 +171,12 @@ def _mirror(work: ControlPlan, parts: list[Observed]) -> tuple[Mirror, Mirror] |
     order = np.array([moved.index(image) for image in all_motors.order[moved]])
     action_mirror = Mirror(order, all_motors.sign[moved])
     known = {MOTORS: all_motors, MOVED: action_mirror}
-    orders, signs, at = [], [], 0
+    orders, signs, start = [], [], 0
     for part in parts:
         image = known.get(part.mirror) if isinstance(part.mirror, str) else None
         signs.append(image.sign if image else np.array(part.mirror, np.float32))
-        orders.append(at + (image.order if image else np.arange(len(signs[-1]))))
-        at += part.value.numel()
+        orders.append(start + (image.order if image else np.arange(len(signs[-1]))))
+        start += part.value.numel()
     past = range(work.task.history)
-    order = np.concatenate([k * at + np.concatenate(orders) for k in past])
+    order = np.concatenate([k * start + np.concatenate(orders) for k in past])
     return Mirror(order, np.tile(np.concatenate(signs), len(past))), action_mirror

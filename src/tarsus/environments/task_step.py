@@ -25,7 +25,7 @@ StepSettings = tuple[SX, Values, object, list[LinearInertia]]
 def servo_step(
     stepper: Stepper,
     scene: Scene,
-    at: Values,
+    values: Values,
     target: SX,
     gains: tuple[ca.SX | tuple[float, ...], ca.SX | tuple[float, ...]],
     settings: StepSettings,
@@ -37,7 +37,7 @@ def servo_step(
     ----------
     stepper, scene
         Time-stepping method, and robot on its ground.
-    at
+    values
         Registers q, u, memory and bilateral.
     target
         Joint targets, shape (n,), in rad.
@@ -49,13 +49,13 @@ def servo_step(
         Builder of the program.
     """
     dt, law, terrain, inertias = settings
-    angles, rates = joint_state(scene.mechanism, at["q"], at["u"])
+    angles, rates = joint_state(scene.mechanism, values["q"], values["u"])
     requested = pd_torque(target, SX.zeros(target.numel()), angles, rates, gains)
     tau = b.store("torque", limit_torques(scene.mechanism, requested))
     start = StepStart(
-        *(at["q"], at["u"], at["memory"], actuator_force(scene.mechanism, tau), dt),
+        *(values["q"], values["u"], values["memory"], actuator_force(scene.mechanism, tau), dt),
         *(symbols(law), terrain, inertias),
-        bilateral=at["bilateral"],
+        bilateral=values["bilateral"],
     )
     return stepper.step(scene, start, b).values(), tau
 

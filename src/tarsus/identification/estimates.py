@@ -42,8 +42,8 @@ class Estimate:
         True value; None if it is not known.
     open
         Whether the motion contains no information on it.
-    at
-        "low" or "high" if it is at an end of its range, else "".
+    bound
+        "low" or "high" if the value is at that end of its range, else "".
     """
 
     name: str
@@ -54,7 +54,7 @@ class Estimate:
     start: float
     true: float | None
     open: bool
-    at: str
+    bound: str
 
     @property
     def error(self) -> float | None:
@@ -133,7 +133,7 @@ def _estimate(
 ) -> Estimate:
     ends = np.clip(sides, 0.0, 1.0)
     low, high = (float(one.range.at(end)) for end in ends)
-    at = "low" if share < END_TOLERANCE else "high" if share > 1 - END_TOLERANCE else ""
+    bound = "low" if share < END_TOLERANCE else "high" if share > 1 - END_TOLERANCE else ""
     return Estimate(
         one.name,
         unit,
@@ -143,7 +143,7 @@ def _estimate(
         float(one.range.at(start)),
         one.true,
         open_,
-        at,
+        bound,
     )
 
 
@@ -177,9 +177,9 @@ def _sentences(
             " range. Use a motion that excites it, narrow its range, or give a prior."
         )
     for one in estimates:
-        if one.at and not one.open:
+        if one.bound and not one.open:
             remarks.append(
-                f"{one.name} is at the {one.at}er end of its range, {one.value:.4g}: widen the"
+                f"{one.name} is at the {one.bound}er end of its range, {one.value:.4g}: widen the"
                 " range, or check the model."
             )
     for a, b, by in pairs:

@@ -15,30 +15,30 @@ BLUE, RED, GREEN, GRAY = COLORS[0], COLORS[1], COLORS[2], COLORS[7]
 MIN_ESTIMATE = 1e-12  # guards a division by an estimate of zero
 
 
-def identification_figure(found: Identification) -> Figure:
+def identification_figure(result: Identification) -> Figure:
     """Draw a figure of estimates with intervals, and of residuals by quantity and by window."""
-    height = 1.4 + 0.34 * max(len(found.estimates), 5)
+    height = 1.4 + 0.34 * max(len(result.estimates), 5)
     figure = Figure(figsize=(10, height + 2.6), layout="constrained")
     axes = figure.subplot_mosaic(
         [["estimates", "quantities"], ["windows", "windows"]],
         width_ratios=[2, 1],
         height_ratios=[height, 2.6],
     )
-    _estimates(axes["estimates"], found)
-    _quantities(axes["quantities"], found)
-    _windows(axes["windows"], found)
+    _estimates(axes["estimates"], result)
+    _quantities(axes["quantities"], result)
+    _windows(axes["windows"], result)
     return figure
 
 
-def ranking_figure(found: LawRanking) -> Figure:
+def ranking_figure(result: LawRanking) -> Figure:
     """Draw a figure of the held-out errors of laws with intervals, the best on top."""
-    figure = Figure(figsize=(10, 1.2 + 0.36 * len(found.laws)), layout="constrained")
+    figure = Figure(figsize=(10, 1.2 + 0.36 * len(result.laws)), layout="constrained")
     axes = figure.subplots()
-    for k, law in enumerate(found.laws):
-        color = GREEN if law.law == found.chosen else BLUE if law.as_good else GRAY
+    for k, law in enumerate(result.laws):
+        color = GREEN if law.law == result.chosen else BLUE if law.as_good else GRAY
         axes.plot([law.low, law.high], [k, k], color=color, lw=3, solid_capstyle="butt")
         axes.plot(law.error, k, "o", color=color, ms=6)
-    labels = [f"{law.law} ({law.parameters})" for law in found.laws]
+    labels = [f"{law.law} ({law.parameters})" for law in result.laws]
     axes.set_yticks(range(len(labels)), labels)
     axes.invert_yaxis()
     axes.set_xlim(left=0)
@@ -47,9 +47,9 @@ def ranking_figure(found: LawRanking) -> Figure:
     return figure
 
 
-def _estimates(axes: Any, found: Identification) -> None:
+def _estimates(axes: Any, result: Identification) -> None:
     """Plot each estimate with its relative interval; undetermined ones in gray."""
-    for k, one in enumerate(found.estimates):
+    for k, one in enumerate(result.estimates):
         if one.open:
             axes.text(0, k, "open", color=GRAY, ha="center", va="center", fontsize=9)
             continue
@@ -60,28 +60,28 @@ def _estimates(axes: Any, found: Identification) -> None:
         if one.true is not None:
             axes.plot((one.true - one.value) / size, k, "x", color=RED, ms=7, mew=2)
     # limits from the intervals, not from a distant true value
-    units = {one.name: "" if one.unit == "1" else f" {one.unit}" for one in found.estimates}
-    names = [f"{one.name} = {one.value:.4g}{units[one.name]}" for one in found.estimates]
+    units = {one.name: "" if one.unit == "1" else f" {one.unit}" for one in result.estimates}
+    names = [f"{one.name} = {one.value:.4g}{units[one.name]}" for one in result.estimates]
     axes.set_yticks(range(len(names)), names, fontsize=9)
     axes.set_ylim(len(names) - 0.5, -0.5)
     widest = np.abs(axes.get_xlim()).max()
     axes.set_xlim(-widest, widest)
     axes.axvline(0, color="black", lw=0.8, ls=":")
-    known = any(one.true is not None for one in found.estimates)
+    known = any(one.true is not None for one in result.estimates)
     axes.set_xlabel("95 % interval, % of the estimate" + (" (cross: true value)" if known else ""))
-    axes.set_title(f"estimates under {found.law}", fontsize=10, loc="left")
+    axes.set_title(f"estimates under {result.law}", fontsize=10, loc="left")
 
 
-def _quantities(axes: Any, found: Identification) -> None:
+def _quantities(axes: Any, result: Identification) -> None:
     """Plot the residuals at the first guess, at the estimates and held out."""
-    kinds = {"first guess": found.before, "identified": found.after, "held out": found.held_out}
+    kinds = {"first guess": result.before, "identified": result.after, "held out": result.held_out}
     shown = {name: errors for name, errors in kinds.items() if errors}
     colors = {"first guess": GRAY, "identified": BLUE, "held out": GREEN}
     width = 0.8 / len(shown)
     for k, (name, errors) in enumerate(shown.items()):
         position = np.arange(len(errors)) + k * width
         axes.bar(position, list(errors.values()), width, label=name, color=colors[name])
-    axes.set_xticks(np.arange(len(found.after)) + 0.4 - width / 2, list(found.after))
+    axes.set_xticks(np.arange(len(result.after)) + 0.4 - width / 2, list(result.after))
     axes.axhline(1.0, color="black", lw=0.8, ls=":")
     axes.set_yscale("log")
     largest = max(max(errors.values()) for errors in shown.values())
@@ -90,12 +90,12 @@ def _quantities(axes: Any, found: Identification) -> None:
     axes.legend(fontsize=8, ncols=3, loc="upper center", columnspacing=0.8, handlelength=0.8)
 
 
-def _windows(axes: Any, found: Identification) -> None:
+def _windows(axes: Any, result: Identification) -> None:
     """Plot the residuals window by window, in the order of the logs."""
     kinds = {
-        "first guess": (GRAY, [(k, w.before) for k, w in enumerate(found.each) if w.before]),
-        "identified": (BLUE, [(k, w.after) for k, w in enumerate(found.each) if not w.held_out]),
-        "held out": (GREEN, [(k, w.after) for k, w in enumerate(found.each) if w.held_out]),
+        "first guess": (GRAY, [(k, w.before) for k, w in enumerate(result.each) if w.before]),
+        "identified": (BLUE, [(k, w.after) for k, w in enumerate(result.each) if not w.held_out]),
+        "held out": (GREEN, [(k, w.after) for k, w in enumerate(result.each) if w.held_out]),
     }
     for name, (color, points) in kinds.items():
         if points:
@@ -104,13 +104,13 @@ def _windows(axes: Any, found: Identification) -> None:
     axes.set_yscale("log")
     axes.set_ylim(0.3, 3 * max(2.0, *(by for _, points in kinds.values() for _, by in points)))
     # one tick per log, or times if there is only one log
-    logs = [w.log for w in found.each]
+    logs = [w.log for w in result.each]
     if len(set(logs)) > 1:
         firsts = [logs.index(log) for log in dict.fromkeys(logs)]
         axes.set_xticks(firsts, [f"log {logs[k] + 1}" for k in firsts], fontsize=8)
         axes.set_xlabel("windows, log by log")
     else:
         ticks = np.unique(np.linspace(0, len(logs) - 1, min(9, len(logs))).round().astype(int))
-        axes.set_xticks(ticks, [f"{found.each[k].start:.2f}" for k in ticks])
+        axes.set_xticks(ticks, [f"{result.each[k].start:.2f}" for k in ticks])
         axes.set_xlabel("start of the window, s")
     axes.set_title("window by window, deviations of the noise", fontsize=10, loc="left")

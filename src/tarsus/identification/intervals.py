@@ -195,18 +195,18 @@ def _better(problem: LeastSquares, profile: Profile) -> tuple[Fit, Profile]:
     return best, profile
 
 
-def _fit_starts_robustly(problem: LeastSquares, shares: Array, near: Fit) -> Fit:
+def _fit_starts_robustly(problem: LeastSquares, shares: Array, start: Fit) -> Fit:
     """Fit the windows' starts at given shares, shape (p,).
 
     Starts of windows that cost more than in `near` are searched again from random ones: they may be
     at a wrong minimum, and a profile that is too expensive makes intervals too narrow.
     """
-    fit = problem.fit_window_starts(shares, near)
-    outliers = np.flatnonzero(fit.window_costs > near.window_costs + COST_INCREASE)
+    fit = problem.fit_window_starts(shares, start)
+    outliers = np.flatnonzero(fit.window_costs > start.window_costs + COST_INCREASE)
     starts = problem.random_starts(fit, outliers)
     if starts is None:
         return fit
-    again = problem.fit_window_starts(shares, replace(near, starts=starts))
+    again = problem.fit_window_starts(shares, replace(start, starts=starts))
     better = again.window_costs < fit.window_costs
     cost = fit.cost - float((fit.window_costs - again.window_costs)[better].sum())
     return replace(
@@ -226,17 +226,17 @@ def _profile_side(
     agrees with the curvature.
     """
     points: list[ProfilePoint] = []
-    near, lowest, failures = fit, fit.cost, 0
+    last, lowest, failures = fit, fit.cost, 0
     for distance in FIRST_DISTANCE * GROWTH ** np.arange(MAX_POINTS):
-        shares = _displaced(problem, (fit, scatter), (k, side * distance), near)
-        moved = _fit_starts_robustly(problem, shares, near)
+        shares = _displaced(problem, (fit, scatter), (k, side * distance), last)
+        moved = _fit_starts_robustly(problem, shares, last)
         points.append(ProfilePoint(float(distance), moved))
         lowest = min(lowest, moved.cost)
         rise = moved.cost - lowest
         expected = distance**2 * scatter.chance[k] / float(chi2.ppf(LEVEL, 1))
         at_limit = not 0 < moved.shares[k] < 1
         if rise <= scatter.chance[k]:
-            near, failures = moved, 0
+            last, failures = moved, 0
             if at_limit:
                 break
             continue
@@ -275,7 +275,7 @@ def _end(problem: LeastSquares, scatter: Scatter, profile: ProfileSide, lowest: 
 
 
 def _displaced(
-    problem: LeastSquares, about: tuple[Fit, Scatter], displacement: tuple[int, float], near: Fit
+    problem: LeastSquares, about: tuple[Fit, Scatter], displacement: tuple[int, float], start: Fit
 ) -> Array:
     """Displace unknown k of shares by a number of deviations.
 
@@ -286,5 +286,5 @@ def _displaced(
     together = distance * scatter.covariance[:, k] / np.sqrt(scatter.covariance[k, k])
     alone = np.where(np.arange(len(together)) == k, together, 0.0)
     shares = np.clip(fit.shares + np.stack([together, alone]), 0, 1)
-    costs, _ = problem.cost_at(shares, np.stack([near.starts, near.starts]))
+    costs, _ = problem.cost_at(shares, np.stack([start.starts, start.starts]))
     return shares[int(np.argmin(costs))]

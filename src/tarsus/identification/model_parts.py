@@ -72,12 +72,12 @@ def model_parts(model: Mapping[str, Any], log: Any, robot: Robot, step: float) -
     # options of the run, then those of the specification
     chosen = {k: deserialize(v) for k, v in recorded.get("options", {}).items() if k in LOG_OPTIONS}
     for name, value in model.items():
-        part, dot, own = name.partition(".")
+        part, dot, name_in_part = name.partition(".")
         if dot and part == "option":
-            if own not in options.declared() or own in REJECTED_OPTIONS:
+            if name_in_part not in options.declared() or name_in_part in REJECTED_OPTIONS:
                 known = [n for n in options.declared() if n not in REJECTED_OPTIONS]
-                raise unknown_name("option of an identification", own, known)
-            chosen[own] = value
+                raise unknown_name("option of an identification", name_in_part, known)
+            chosen[name_in_part] = value
     return ModelParts(
         robot, law, terrain, stepper, time_steps.check_time_step(model.get("dt", step)), chosen
     )

@@ -24,51 +24,51 @@ CAPTION = (
 )
 
 
-def page(found: Identification) -> str:
+def page(result: Identification) -> str:
     """Build the page of an identification: estimates, remarks and residuals."""
     # summary
-    train, test = found.windows
-    open_ = [one.name for one in found.estimates if one.open]
-    count = f"{len(found.estimates) - len(open_)} of {len(found.estimates)} parameters"
+    train, test = result.windows
+    open_ = [one.name for one in result.estimates if one.open]
+    count = f"{len(result.estimates) - len(open_)} of {len(result.estimates)} parameters"
     body = [
-        f"<h1>Identified under {escape(found.law)}</h1>",
+        f"<h1>Identified under {escape(result.law)}</h1>",
         f"<p>{count} from {train} windows; {_windows(test)} held out. Residuals are"
-        f" {found.after['all']:.3g} deviations of the noise"
-        + (f", {found.held_out['all']:.3g} held out" if found.held_out else "")
-        + f" ({found.before['all']:.3g} at the first guess).</p>",
+        f" {result.after['all']:.3g} deviations of the noise"
+        + (f", {result.held_out['all']:.3g} held out" if result.held_out else "")
+        + f" ({result.before['all']:.3g} at the first guess).</p>",
     ]
-    if found.sentences:
-        items = "".join(f"<li>{escape(text)}</li>" for text in found.sentences)
+    if result.sentences:
+        items = "".join(f"<li>{escape(text)}</li>" for text in result.sentences)
         body += ["<h2>Remarks</h2>", f"<ul>{items}</ul>"]
     # estimates
-    body += ["<h2>Estimates</h2>", _estimates(found.estimates)]
-    if found.derived:
-        body += ["<h3>Resulting inertias</h3>", _estimates(found.derived)]
-    if found.correlated:
-        rows = [[a, b, f"{by:.3f}"] for a, b, by in found.correlated]
+    body += ["<h2>Estimates</h2>", _estimates(result.estimates)]
+    if result.derived:
+        body += ["<h3>Resulting inertias</h3>", _estimates(result.derived)]
+    if result.correlated:
+        rows = [[a, b, f"{by:.3f}"] for a, b, by in result.correlated]
         names = ["parameter", "and", "correlation"]
         body += ["<h3>Strongly correlated</h3>", table(names, rows, [2])]
     # residuals
-    kinds = {"first guess": found.before, "identified": found.after, "held out": found.held_out}
+    kinds = {"first guess": result.before, "identified": result.after, "held out": result.held_out}
     shown = {name: errors for name, errors in kinds.items() if errors}
-    rows = [[what, *(f"{errors[what]:.3g}" for errors in shown.values())] for what in found.after]
+    rows = [[what, *(f"{errors[what]:.3g}" for errors in shown.values())] for what in result.after]
     body += ["<h2>Residuals</h2>", f"<p>{RESIDUALS}</p>"]
     body.append(table(["quantity", *shown], rows, range(1, 1 + len(shown))))
     body.append(
-        lines(identification_figure(found), "estimates and residuals", "", "identification")
+        lines(identification_figure(result), "estimates and residuals", "", "identification")
     )
-    outcome = "converged" if found.settled else "did not converge"
+    outcome = "converged" if result.settled else "did not converge"
     body.append(
-        f'<p class="dim small">{found.simulated:,} windows simulated; the search {outcome} after'
-        f" {found.rounds} rounds.</p>"
+        f'<p class="dim small">{result.simulated:,} windows simulated; the search {outcome} after'
+        f" {result.rounds} rounds.</p>"
     )
-    return document(f"Identified under {found.law}", body)
+    return document(f"Identified under {result.law}", body)
 
 
-def ranking_page(found: LawRanking) -> str:
+def ranking_page(result: LawRanking) -> str:
     """Build the page of a ranking: laws in order, their parameters, and laws that failed."""
     # recommendation
-    good = [law.law for law in found.laws if law.as_good]
+    good = [law.law for law in result.laws if law.as_good]
     why = (
         "its error is the smallest, and the data distinguish it from all others."
         if len(good) == 1
@@ -77,10 +77,10 @@ def ranking_page(found: LawRanking) -> str:
     )
     body = [
         "<h1>Contact laws ranked</h1>",
-        f"<p><strong>Choose {escape(found.chosen)}</strong>: {escape(why)}</p>",
-        f"<p>Cross-validation: {found.windows} windows in {found.folds} folds, each predicted with"
-        f" parameters from the other folds. {RESIDUALS}</p>",
-        lines(ranking_figure(found), "held-out errors", CAPTION, "ranking"),
+        f"<p><strong>Choose {escape(result.chosen)}</strong>: {escape(why)}</p>",
+        f"<p>Cross-validation: {result.windows} windows in {result.folds} folds, each predicted"
+        f" with parameters from the other folds. {RESIDUALS}</p>",
+        lines(ranking_figure(result), "held-out errors", CAPTION, "ranking"),
     ]
     # table of errors
     rows = [
@@ -93,20 +93,20 @@ def ranking_page(found: LawRanking) -> str:
             str(law.parameters),
             f"{1e3 * law.dt:.3g}",
         ]
-        for law in found.laws
+        for law in result.laws
     ]
     names = ["law", "error", "95 %", "excess over the best", "95 %", "parameters", "dt, ms"]
     body += ["<h2>Errors</h2>", table(names, rows, range(1, 7))]
     rows = [
         [law.law, ", ".join(f"{name} {value:.4g}" for name, value in law.values.items())]
-        for law in found.laws
+        for law in result.laws
     ]
     body += [
         "<h2>Parameters fitted to all windows</h2>",
         table(["law", "parameters"], rows, ()),
     ]
-    if found.failed:
-        items = "".join(f"<li>{escape(text)}</li>" for text in found.failed)
+    if result.failed:
+        items = "".join(f"<li>{escape(text)}</li>" for text in result.failed)
         body += ["<h2>Not ranked</h2>", f"<ul>{items}</ul>"]
     return document("Contact laws ranked", body)
 
@@ -123,7 +123,7 @@ def _estimates(estimates: tuple[Estimate, ...]) -> str:
     rows = []
     for one in estimates:
         limits = "open" if one.open else interval(one.low, one.high)
-        notes = f" (at the {one.at}er end of its range)" if one.at and not one.open else ""
+        notes = f" (at the {one.bound}er end of its range)" if one.bound and not one.open else ""
         unit = "" if one.unit == "1" else one.unit.replace("^2", "²")
         row = [one.name + notes, f"{one.value:.5g}", limits, unit, f"{one.start:.4g}"]
         if known:

@@ -310,8 +310,8 @@ def initial_guesses(
 def _errors(rollouts: Rollouts, fit: Fit) -> dict[str, float]:
     """Compute root mean square residuals, in deviations, by quantity and in all."""
     errors = {
-        name: float(np.sqrt(np.mean(fit.residuals[..., at] ** 2)))
-        for name, at in rollouts.quantities.items()
+        name: float(np.sqrt(np.mean(fit.residuals[..., columns] ** 2)))
+        for name, columns in rollouts.quantities.items()
     }
     return errors | {"all": float(np.sqrt(np.mean(fit.residuals**2)))}
 

@@ -118,15 +118,15 @@ def read_unknowns(free: Mapping[str, Any]) -> tuple[Unknown, ...]:
 
 
 def _names(name: str) -> Iterable[str]:
-    part, dot, own = name.partition(".")
+    part, dot, name_in_part = name.partition(".")
     if part not in KINDS:
         raise unknown_name("kind of parameter that can be identified", part, KINDS)
     if bool(dot) != (part != "delay"):
         right = "delay" if dot else f"{part}.NAME"
         raise InvalidValue(f"[free] must list {right}, not {name}.", name)
-    if part == "com" and own.rpartition(".")[2] not in AXES:
+    if part == "com" and name_in_part.rpartition(".")[2] not in AXES:
         return [f"{name}.{axis}" for axis in AXES]
-    if part == "inertia" and own.rpartition(".")[2] not in PAIRS:
+    if part == "inertia" and name_in_part.rpartition(".")[2] not in PAIRS:
         return [f"{name}.{pair}" for pair in PAIRS]
     return [name]
 

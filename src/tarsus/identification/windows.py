@@ -157,10 +157,10 @@ def cut_windows(
             )
     length = max(round(seconds / dt), 1)
     step = max(round((seconds if every is None else every) / dt), 1)
-    which, first = [], []
+    indices, first = [], []
     for k, log in enumerate(logs):
         starts = range(0, len(log) - length, step)
-        which += [k] * len(starts)
+        indices += [k] * len(starts)
         first += list(starts)
     if not first:
         raise UnmetCondition(
@@ -169,8 +169,8 @@ def cut_windows(
         )
     if len(first) > limit:
         chosen = np.unique(np.linspace(0, len(first) - 1, limit).round().astype(int))
-        which, first = [which[k] for k in chosen], [first[k] for k in chosen]
-    return Windows(tuple(logs), np.array(which), np.array(first), length)
+        indices, first = [indices[k] for k in chosen], [first[k] for k in chosen]
+    return Windows(tuple(logs), np.array(indices), np.array(first), length)
 
 
 def split_held_out(windows: Windows, share: float, seed: int) -> tuple[Windows, Windows]:

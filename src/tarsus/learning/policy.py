@@ -163,19 +163,19 @@ def _checked(kind: type[Policy], arrays: Mapping[str, NDArray[Any]]) -> Policy:
     for name, array in numbers.items():
         if not np.isfinite(array).all():
             raise InvalidFile(f"{name} must be finite.", name)
-    sizes, own = tuple(arrays["sizes"].tolist()), int(arrays["free_weights"])
+    sizes, free_weights = tuple(arrays["sizes"].tolist()), int(arrays["free_weights"])
     if (
         len(sizes) < 2
         or min(sizes) < 1
         or max(sizes) > MAX_LAYER_SIZE
-        or not 0 <= own <= MAX_LAYER_SIZE
+        or not 0 <= free_weights <= MAX_LAYER_SIZE
     ):
         raise InvalidFile(
             f"sizes must be two or more whole numbers from 1 to {MAX_LAYER_SIZE}, not {sizes}.",
             "sizes",
         )
     # matching shapes
-    network = Network(sizes, own)
+    network = Network(sizes, free_weights)
     if arrays["weights"].shape != (network.count,):
         raise InvalidFile(
             f"weights must have the shape {(network.count,)} for the sizes {sizes}.", "weights"

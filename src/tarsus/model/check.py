@@ -130,9 +130,9 @@ def _check_motion(mechanism: Mechanism) -> None:
         carried = mass[number] if body.joint.kind in ("free", "slide") else matter[number]
         least = _joint_inertia(body) if leaf[number] else carried
         if body.joint.armature <= 0 and least <= 0:
-            which = "negative" if least < 0 else "no"
+            kind = "negative" if least < 0 else "no"
             raise InvalidModel(
-                f"joint {body.joint.name!r} moves body {body.name!r}, which has {which} inertia"
+                f"joint {body.joint.name!r} moves body {body.name!r}, which has {kind} inertia"
                 " about it: give the body mass and inertia (check the products of inertia too),"
                 " give the joint an armature, or weld the body.",
                 body.joint.name,
@@ -259,9 +259,11 @@ def _check_mass_matrix(mechanism: Mechanism, postures: int) -> None:
     random = np.random.default_rng(0)
     for _ in range(postures):
         q = random.uniform(-1.0, 1.0, mechanism.nq)
-        for body, at in zip(mechanism.bodies, mechanism.q_slices, strict=True):
+        for body, q_slice in zip(mechanism.bodies, mechanism.q_slices, strict=True):
             if body.joint.kind in ("free", "ball"):
-                q[at.stop - 4 : at.stop] /= np.linalg.norm(q[at.stop - 4 : at.stop])
+                q[q_slice.stop - 4 : q_slice.stop] /= np.linalg.norm(
+                    q[q_slice.stop - 4 : q_slice.stop]
+                )
         M = mass_matrix(mechanism, q)
         weights = np.diag(M)  # by velocity: zero, negative or small for the joint at fault
         if weights.min() > 0:

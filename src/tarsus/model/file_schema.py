@@ -113,11 +113,11 @@ class Unread:
         self._counts: dict[str, int] = {}
         self._near: dict[str, str] = {}
 
-    def add(self, name: str, near: str = "") -> None:
+    def add(self, name: str, suggestion: str = "") -> None:
         """Count one element or attribute; near: the name that was probably meant."""
         self._counts[name] = self._counts.get(name, 0) + 1
-        if near:
-            self._near[name] = near
+        if suggestion:
+            self._near[name] = suggestion
 
     def merge(self, other: Unread) -> None:
         """Add the counts of another walk."""
@@ -181,8 +181,8 @@ def walk(
             inner = table.get(inner_path) if name == child.tag else None
             if inner is None:
                 if not rule.elsewhere:
-                    near = _near(name, _children(rule.inside or path, table))
-                    unread.add(f"<{name}>", f"<{near}>" if near else "")
+                    suggestion = _near(name, _children(rule.inside or path, table))
+                    unread.add(f"<{name}>", f"<{suggestion}>" if suggestion else "")
             elif inner.use == "rejected":
                 raise Unsupported(
                     f"a <{name}> inside the {tag} is not supported: {inner.why}.", name

@@ -57,8 +57,8 @@ def existing_file(path: str | Path) -> Path:
             f"there is no file {path}: the folder {path.parent} does not exist.", path
         )
     names = sorted(entry.name for entry in path.parent.iterdir() if entry.is_file())
-    near = difflib.get_close_matches(path.name, names, n=3, cutoff=0.4)
-    hint = f" did you mean {' or '.join(near)}?" if near else ""
+    suggestions = difflib.get_close_matches(path.name, names, n=3, cutoff=0.4)
+    hint = f" did you mean {' or '.join(suggestions)}?" if suggestions else ""
     raise InvalidFile(f"there is no file {path}{f';{hint}' if hint else '.'}", path)
 
 

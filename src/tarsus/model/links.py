@@ -146,8 +146,8 @@ def report_shapes(
     if missing:
         names = list(dict.fromkeys(missing))
         hint = PACKAGE_HINT if any(_in_a_package(uri) for uri in names) else RELATIVE_HINT
-        near = [name for uri in names[:MAX_LISTED] if (name := files.suggestion(uri))]
-        hint = f"did you mean {', '.join(near)}?" if near else f"{hint}."
+        suggestions = [name for uri in names[:MAX_LISTED] if (name := files.suggestion(uri))]
+        hint = f"did you mean {', '.join(suggestions)}?" if suggestions else f"{hint}."
         raise InvalidFile(
             f"{touching} meshes are not found: {join_names(names, MAX_LISTED)}; {hint}", names[0]
         )

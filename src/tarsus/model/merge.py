@@ -196,10 +196,10 @@ def _renumbered(m: Mechanism, start: int, pairs: int) -> Mechanism:
         pair_bits, own_bits = divmod(bits, FIRST_PAIR_BIT)
         return own_bits + (pair_bits * FIRST_PAIR_BIT << pairs)
 
-    def solid(own: Solid) -> Solid:
-        first, second = map(shift_pairs, own.bits)
-        paired = {k + pairs: factor for k, factor in own.paired.items()}
-        return replace(own, body=on(own.body), bits=(first, second), paired=paired)
+    def solid(shape: Solid) -> Solid:
+        first, second = map(shift_pairs, shape.bits)
+        paired = {k + pairs: factor for k, factor in shape.paired.items()}
+        return replace(shape, body=on(shape.body), bits=(first, second), paired=paired)
 
     return replace(
         m,

@@ -112,8 +112,8 @@ def including_scenes(path: Path) -> list[str]:
     A robot may refer to names, such as the floor's, that only the scene around it has.
     """
     include = re.compile(rf"<include\s[^>]*file\s*=\s*[\"'](?:\./)?{re.escape(path.name)}[\"']")
-    beside = (p for p in sorted(path.parent.glob("*.xml"))[:MAX_SCENES] if p != path)
-    readable = (p for p in beside if p.is_file() and p.stat().st_size <= MAX_SCENE_BYTES)
+    siblings = (p for p in sorted(path.parent.glob("*.xml"))[:MAX_SCENES] if p != path)
+    readable = (p for p in siblings if p.is_file() and p.stat().st_size <= MAX_SCENE_BYTES)
     texts = ((p.name, p.read_text(encoding="utf-8", errors="replace")) for p in readable)
     return [name for name, text in texts if include.search(text)]
 
@@ -174,8 +174,8 @@ def _explained(message: str, document: Document) -> TarsusError:
     if error := _unknown_reference(quoted, document):
         return error
     unread = walk_mjcf(document)
-    near = next((meant for name in sorted(quoted) if (meant := unread.near(name))), "")
-    hint = f"; did you mean {near}?" if near else ""
+    suggestion = next((meant for name in sorted(quoted) if (meant := unread.near(name))), "")
+    hint = f"; did you mean {suggestion}?" if suggestion else ""
     return InvalidFile(f"MuJoCo cannot compile this model: {message}{hint}")
 
 

@@ -70,7 +70,11 @@ def contact_fields(model: Any) -> list[dict[str, Any]]:
     explicit pairs with the ground, and that of explicit pairs with geoms that move.
     """
     law = _law_friction(model, frictions(model))
-    own, on_ground, among_moving = _geom_frictions(model), ground_pairs(model), _moving_pairs(model)
+    geom_frictions, on_ground, among_moving = (
+        _geom_frictions(model),
+        ground_pairs(model),
+        _moving_pairs(model),
+    )
 
     def factor(value: float | None, default: float | None) -> float | None:
         return default if value is None else value / law if law else 1.0
@@ -79,7 +83,7 @@ def contact_fields(model: Any) -> list[dict[str, Any]]:
         {
             "bits": bits,
             "priority": int(model.geom_priority[geom]),
-            "friction": factor(own.get(geom), 1.0),
+            "friction": factor(geom_frictions.get(geom), 1.0),
             "on_ground": factor(on_ground.get(geom), None),
             "paired": {k: factor(v, None) for k, v in among_moving.get(geom, {}).items()},
         }
@@ -262,9 +266,13 @@ def _geom_frictions(model: Any) -> dict[int, float]:
     return result
 
 
-def _law_friction(model: Any, own: dict[int, float]) -> float:
+def _law_friction(model: Any, frictions: dict[int, float]) -> float:
     """Choose the reference geom's friction; the largest of all if it has none."""
-    return (own[reference_geom(model, own)] or max(own.values())) if own else 1.0
+    return (
+        (frictions[reference_geom(model, frictions)] or max(frictions.values()))
+        if frictions
+        else 1.0
+    )
 
 
 def _report_ground_friction(
@@ -291,15 +299,24 @@ def _report_ground_friction(
 
 def _report_ground_softness(model: Any, report: Report, reference: int, fixed: list[int]) -> None:
     """Report fixed geoms on which MuJoCo's contacts would have another softness."""
-    own, geoms_by_effect = _mixed_softness(model, reference, reference), dict[str, list[str]]()
+    reference_softness, geoms_by_effect = (
+        _mixed_softness(model, reference, reference),
+        dict[str, list[str]](),
+    )
     for geom in fixed:
         mixed = _mixed_softness(model, reference, geom)
-        other = {n: v for n, v in mixed.items() if not np.isclose(v, own.get(n, v), rtol=1e-6)}
-        if len(mixed) < len(own):
+        other = {
+            n: v
+            for n, v in mixed.items()
+            if not np.isclose(v, reference_softness.get(n, v), rtol=1e-6)
+        }
+        if len(mixed) < len(reference_softness):
             effect = "would use solref of the form (-stiffness, -damping), which no law has."
             geoms_by_effect.setdefault(effect, []).append(geom_name(model, geom))
         if other:
-            values = ", ".join(f"{name} {v:g}, not {own[name]:g}" for name, v in other.items())
+            values = ", ".join(
+                f"{name} {v:g}, not {reference_softness[name]:g}" for name, v in other.items()
+            )
             options = " ".join(f"{name}={value:g}" for name, value in other.items())
             effect = f"would use {values}; pass --law soft_convex --set {options} to match it."
             geoms_by_effect.setdefault(effect, []).append(geom_name(model, geom))

@@ -339,12 +339,12 @@ class _Reader:
         )
 
     def _suggestion(self, name: str, folders: Iterable[Path]) -> str:
-        near = [self.files.relative_to(folder).suggestion(name) for folder in folders]
-        return next((f"; did you mean {name}?" for name in near if name), "")
+        suggestions = [self.files.relative_to(folder).suggestion(name) for folder in folders]
+        return next((f"; did you mean {name}?" for name in suggestions if name), "")
 
     def _add_missing(self, asset: str, reason: str, folders: Iterable[Path]) -> None:
-        near = self._suggestion(reason, folders).removeprefix("; ").rstrip("?")
-        self.result.missing[asset] = f"{reason} ({near}?)" if near else reason
+        suggestion = self._suggestion(reason, folders).removeprefix("; ").rstrip("?")
+        self.result.missing[asset] = f"{reason} ({suggestion}?)" if suggestion else reason
 
     def _add(self, data: bytes, name: str, suffix: str, file: _File) -> str:
         """Add an asset for MuJoCo, and return its name there."""

@@ -87,15 +87,15 @@ class RobotFiles:
         """
         if isinstance(asset_folders, str | os.PathLike):
             asset_folders = (asset_folders,)
-        own = {name: _expanded(path) for name, path in (packages or {}).items()}
+        given = {name: _expanded(path) for name, path in (packages or {}).items()}
         allowed = [*map(_expanded, asset_folders), *_from_environment()]
         folders = [Path.cwd()]
         if file is not None:
             folders = [Path(os.path.abspath(file)).parent, _real(file).parent]
         trees = [path for folder in folders for path in _tree(folder)]
-        sources = [source for package in own.values() for source in _sources(package)]
+        sources = [source for package in given.values() for source in _sources(package)]
         roots = dict.fromkeys(map(_real, [*trees, *allowed, *sources]))
-        return RobotFiles(folders[0], tuple(roots), tuple(allowed), tuple(own.items()))
+        return RobotFiles(folders[0], tuple(roots), tuple(allowed), tuple(given.items()))
 
     def relative_to(self, folder: Path) -> RobotFiles:
         """Copy the object for relative paths that refer to another folder."""
@@ -200,11 +200,11 @@ class RobotFiles:
 
         The likeliest folder is the first.
         """
-        own = dict(self.packages)
+        resolved = dict(self.packages)
         if name in ("", ".", ".."):
             return
-        if name in own:
-            yield own[name], ()
+        if name in resolved:
+            yield resolved[name], ()
             return
         # around the robot: in its tree, or marked as a package
         for parent in (self.folder, *self.folder.parents):
@@ -231,10 +231,10 @@ class RobotFiles:
                 similar.append(part)
                 continue
             names = {name.casefold(): name for name in sorted(os.listdir(parent))}
-            near = difflib.get_close_matches(part.casefold(), names, n=1, cutoff=MIN_SIMILARITY)
-            if not near:
+            matches = difflib.get_close_matches(part.casefold(), names, n=1, cutoff=MIN_SIMILARITY)
+            if not matches:
                 return ""
-            similar.append(names[near[0]])
+            similar.append(names[matches[0]])
         return "/".join(similar) if os.path.isfile(folder.joinpath(*similar)) else ""
 
 

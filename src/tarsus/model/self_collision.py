@@ -39,7 +39,7 @@ def solids(shapes: Iterable[tuple[str, int, Shape]]) -> tuple[Solid, ...]:
     )
 
 
-def pairs(mechanism: Mechanism, own: bool = True) -> tuple[Pair, ...]:
+def pairs(mechanism: Mechanism, within_robot: bool = True) -> tuple[Pair, ...]:
     """Create the first contact of every two solids that may touch according to the file.
 
     Two solids may touch if their bits match and their bodies are neither the same, nor parent and
@@ -49,8 +49,8 @@ def pairs(mechanism: Mechanism, own: bool = True) -> tuple[Pair, ...]:
     ----------
     mechanism
         A robot, or several robots and objects in one world.
-    own
-        Include pairs within one robot, not only those `between` robots and objects.
+    within_robot
+        Whether to include pairs within one robot, not only those `between` robots and objects.
     """
     bodies = mechanism.bodies
     excluded = {frozenset(names) for names in mechanism.excluded}
@@ -63,7 +63,7 @@ def pairs(mechanism: Mechanism, own: bool = True) -> tuple[Pair, ...]:
         filtered = adjacent or names in excluded
         if a != b and (matching if not filtered else matching >= FIRST_PAIR_BIT):
             pair = contacts_of(one, other)[0]
-            result += [pair] if own or between(mechanism, pair) else []
+            result += [pair] if within_robot or between(mechanism, pair) else []
     return tuple(result)
 
 

@@ -185,8 +185,10 @@ def _with_normals(spans: Collection[Span], faces: Collection[Span]) -> list[Span
             normals.setdefault(frozenset(ends), []).append(face.outward)
     result = []
     for span in spans:
-        own = normals.get(frozenset(span.ends), [])
-        result.append(replace(span, normals=np.vstack([*own, np.zeros((2 - len(own), 3))])))
+        its_normals = normals.get(frozenset(span.ends), [])
+        result.append(
+            replace(span, normals=np.vstack([*its_normals, np.zeros((2 - len(its_normals), 3))]))
+        )
     return result
 
 

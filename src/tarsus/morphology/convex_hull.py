@@ -39,7 +39,7 @@ def hull_candidates(candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
         if candidate.outline is None:
             alike.setdefault((candidate.body, candidate.radius, candidate.friction), []).append(k)
     for group in alike.values():
-        for k in hull_corners(np.array([candidates[at].position for at in group])):
+        for k in hull_corners(np.array([candidates[index].position for index in group])):
             selected[group[k]] = True
     return tuple(c for c, is_selected in zip(candidates, selected, strict=True) if is_selected)
 

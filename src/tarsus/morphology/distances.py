@@ -75,16 +75,16 @@ def segment_distances(m1: Array, d1: Array, m2: Array, d2: Array) -> Array:
 
     `collision/closest_point/segments.py` derives them.
     """
-    apart = m1 - m2
+    offset = m1 - m2
     a, e, b, c, f = (
-        np.sum(x * y, axis=1) for x, y in ((d1, d1), (d2, d2), (d1, d2), (d1, apart), (d2, apart))
+        np.sum(x * y, axis=1) for x, y in ((d1, d1), (d2, d2), (d1, d2), (d1, offset), (d2, offset))
     )
     eps = REGULARIZATION
     a, e = a + eps, e + eps
     s = np.clip((b * f - c * e) / np.maximum(a * e - b * b, eps * a * e + eps**2), -1, 1)
     t = np.clip((b * s + f) / e, -1, 1)
     s = np.clip((b * t - c) / a, -1, 1)
-    return np.linalg.norm(apart + s[:, None] * d1 - t[:, None] * d2, axis=1)
+    return np.linalg.norm(offset + s[:, None] * d1 - t[:, None] * d2, axis=1)
 
 
 def _segment(capsule: Capsule, poses: Poses) -> tuple[Array, Array]:

@@ -45,8 +45,9 @@ def feet(robot: Mechanism) -> tuple[Candidate, ...]:
     kin = kinematics(robot, SX(robot.keyframes.get("stand", zero) if robot.loops else zero))
     points = np.array([np.ravel(DM(lowest_point(kin, c))) for c in robot.candidates])
     lowest = points[:, 2]
-    own = [k for touching in candidates_of_robot(robot).values() for k in touching]
-    ground, height = lowest[own].min(initial=np.inf), np.ptp(lowest[own]) if own else 0.0
+    contacts = [k for touching in candidates_of_robot(robot).values() for k in touching]
+    ground = lowest[contacts].min(initial=np.inf)
+    height = np.ptp(lowest[contacts]) if contacts else 0.0
     chosen: list[int] = []
     for _, touching in sorted(candidates_of_last_bodies(robot).items()):
         bottom = min(lowest[touching])

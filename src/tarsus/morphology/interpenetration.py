@@ -45,9 +45,13 @@ def find_interpenetrations(
     center = cache(lambda solid: solid_center(solid, in_motion))
     result = []
     for pair in known:
-        near = distance_lower_bound(pair, (center(pair.first), center(pair.second))) < -MIN_DEPTH
-        if near.any():
-            deepest = -solid_distance(pair, (in_motion[0][near], in_motion[1][near])).min()
+        may_overlap = (
+            distance_lower_bound(pair, (center(pair.first), center(pair.second))) < -MIN_DEPTH
+        )
+        if may_overlap.any():
+            deepest = -solid_distance(
+                pair, (in_motion[0][may_overlap], in_motion[1][may_overlap])
+            ).min()
             if deepest > MIN_DEPTH and solid_distance(pair, at_start).min() > 0:
                 result.append((pair, float(deepest)))
     return sorted(result, key=lambda row: -row[1])

@@ -43,18 +43,18 @@ def stand(robot: Robot) -> Array | None:
 
     # the unknowns, their start and their ranges
     single = [i for i, body in enumerate(robot.bodies) if body.joint.kind in ("hinge", "slide")]
-    at = [robot.q_slices[i].start for i in single]
+    indices = [robot.q_slices[i].start for i in single]
     joints = [robot.bodies[i].joint for i in single]
     start = nearest_drawn(robot)
-    if not at or (robot.floating and not soles(robot)):
+    if not indices or (robot.floating and not soles(robot)):
         return None
     margins = [MARGIN * min(joint.upper - joint.lower, 1.0) for joint in joints]
     low = np.array([joint.lower + m for joint, m in zip(joints, margins, strict=True)])
     high = np.array([joint.upper - m for joint, m in zip(joints, margins, strict=True)])
     # constraints, and the residuals to minimize
-    x = SX.sym("x", len(at))
+    x = SX.sym("x", len(indices))
     q = SX(start)
-    q[at] = x
+    q[indices] = x
     kin = kinematics(robot, q)
     on_feet = _sole_residuals(robot, kin) if robot.floating else SX(0, 1)
     constraints = ca.vertcat(GAP_WEIGHT * loop_constraints.gaps(kin), LEVEL_WEIGHT * on_feet)
@@ -69,13 +69,13 @@ def stand(robot: Robot) -> Array | None:
     mimic = {coupling.joint for coupling in robot.couplings}
     weights = np.where(bends, BEND_WEIGHT, OTHER_WEIGHT)
     weights = weights * [joint.name not in mimic for joint in joints]
-    costs = ca.vertcat(weights * (x - start[at]), spring * (x - rest))
+    costs = ca.vertcat(weights * (x - start[indices]), spring * (x - rest))
     penalty = SX.sym("penalty")
     residuals = ca.vertcat(penalty * constraints, costs)
     outputs = [residuals, ca.jacobian(residuals, x), constraints]
     evaluate = ca.Function("posture", [x, penalty], outputs)
     # solve with increasing penalties
-    best = np.clip(start[at], low, high)
+    best = np.clip(start[indices], low, high)
     for factor in PENALTIES:
         best = least_squares(
             lambda value, factor=factor: np.array(evaluate(value, factor)[0]).ravel(),
@@ -87,7 +87,7 @@ def stand(robot: Robot) -> Array | None:
     if np.abs(np.array(evaluate(best, 1.0)[2])).max() > LEVEL_WEIGHT * TOLERANCE:
         return None
     standing = start.copy()
-    standing[at] = best
+    standing[indices] = best
     try:
         return close_loops(robot, standing)
     except TarsusError:
@@ -108,10 +108,10 @@ def _sole_residuals(robot: Robot, kin: Kinematics) -> SX:
                 residuals.append(ca.mtimes(kin.world_rotation[body], constant(axis))[2])
     middle = sum(middles[1:], middles[0]) / len(middles)
     residuals += [point[2] - middle[2] for point in middles]
-    own = [i for i in range(len(robot.bodies)) if i not in tree.object_bodies(robot)]
-    mass = sum(robot.bodies[i].inertia.mass for i in own)
+    robot_bodies = [i for i in range(len(robot.bodies)) if i not in tree.object_bodies(robot)]
+    mass = sum(robot.bodies[i].inertia.mass for i in robot_bodies)
     center = SX.zeros(3)
-    for i in own:
+    for i in robot_bodies:
         inertia = robot.bodies[i].inertia
         center += inertia.mass / mass * jacobian.position(kin, i, constant(inertia.com))
     return ca.vertcat(*residuals, (center - middle)[:2])

@@ -126,9 +126,9 @@ def balanced(robot: Robot, q: Array) -> bool:
 def _center_of_mass(kin: Kinematics) -> Array:
     """Compute the world position (3,) of the robot's center of mass, without objects."""
     objects, bodies = tree.object_bodies(kin.mechanism), kin.mechanism.bodies
-    own = [(i, body.inertia) for i, body in enumerate(bodies) if i not in objects]
-    moments = [inertia.mass * numeric_position(kin, i, inertia.com) for i, inertia in own]
-    return np.sum(moments, axis=0) / sum(inertia.mass for _, inertia in own)
+    inertias = [(i, body.inertia) for i, body in enumerate(bodies) if i not in objects]
+    moments = [inertia.mass * numeric_position(kin, i, inertia.com) for i, inertia in inertias]
+    return np.sum(moments, axis=0) / sum(inertia.mass for _, inertia in inertias)
 
 
 def _legs(robot: Robot, kin: Kinematics) -> list[_PlanarLeg]:

@@ -20,10 +20,10 @@ from tarsus.morphology.distances import distance_lower_bound, solid_center, soli
 Array = NDArray[np.float64]
 POSTURES = 4096
 SEED = 14
-MAX_DEPTH = 1e-3  # m, of an overlap at the start that is not reported
-MIN_CLEARANCE = 0.2  # of the sum of both reaches, for pairs that never touch
-ALWAYS_SHARE = 0.9  # of postures; pairs that overlap in more of them always do
-KEPT, NEVER, ALWAYS = "kna"
+MAX_DEPTH = 1e-3  # m: smaller overlaps at the start are not reported
+MIN_CLEARANCE = 0.2  # share of the sum of both sizes by which pairs that never touch are apart
+ALWAYS_SHARE = 0.9  # share of postures; pairs that overlap in more of them always overlap
+POSSIBLE, NEVER, ALWAYS = "pna"
 
 
 @dataclass(frozen=True)
@@ -32,30 +32,30 @@ class SelfContacts:
 
     Attributes
     ----------
-    kept
-        Pairs that can touch.
+    possible
+        Pairs that can touch in some posture.
     never
         Pairs that are too far apart in every posture.
     always
         Pairs that overlap at the start, or in most postures.
     """
 
-    kept: tuple[Pair, ...]
+    possible: tuple[Pair, ...]
     never: tuple[Pair, ...] = ()
     always: tuple[Pair, ...] = ()
 
 
 @lru_cache(maxsize=8)
-def self_contacts(mechanism: Mechanism, own: bool, /) -> SelfContacts:
-    """Sort the pairs of solids that the robot's file lets touch by whether they can.
+def self_contacts(mechanism: Mechanism, within_robot: bool, /) -> SelfContacts:
+    """Sort the pairs of solids that may touch according to the file by whether they can touch.
 
-    Pairs of a robot and an object are all kept. The result is deterministic.
+    All pairs of a robot and an object are possible. The result is deterministic.
 
     Parameters
     ----------
     mechanism
         Mechanism with `solids`.
-    own
+    within_robot
         Whether to include pairs of the same robot.
 
     Returns
@@ -63,14 +63,14 @@ def self_contacts(mechanism: Mechanism, own: bool, /) -> SelfContacts:
     SelfContacts
         Pairs.
     """
-    return group_pairs(mechanism, own, classify_pairs(mechanism, own))
+    return group_pairs(mechanism, within_robot, classify_pairs(mechanism, within_robot))
 
 
-def classify_pairs(mechanism: Mechanism, own: bool) -> str:
-    """Classify each of `model.self_collision.pairs` by a letter: KEPT, NEVER or ALWAYS."""
-    known = pairs(mechanism, own)
+def classify_pairs(mechanism: Mechanism, within_robot: bool) -> str:
+    """Classify each of `model.self_collision.pairs` by a letter: POSSIBLE, NEVER or ALWAYS."""
+    known = pairs(mechanism, within_robot)
     if all(between(mechanism, pair) for pair in known):
-        return KEPT * len(known)
+        return POSSIBLE * len(known)
     # the start, and random postures
     start = mechanism.keyframes.get("stand", mechanism.neutral())
     q = np.vstack([start, postures(mechanism, POSTURES)])
@@ -79,7 +79,7 @@ def classify_pairs(mechanism: Mechanism, own: bool) -> str:
 
     def classify(pair: Pair) -> str:
         if between(mechanism, pair):
-            return KEPT
+            return POSSIBLE
         clearance = MIN_CLEARANCE * (pair.first.reach + pair.second.reach)
         both = center(pair.first), center(pair.second)
         if distance_lower_bound(pair, both).min() > clearance and _is_bounded(mechanism, pair):
@@ -87,21 +87,21 @@ def classify_pairs(mechanism: Mechanism, own: bool) -> str:
         gap = solid_distance(pair, placed)
         if gap[0] <= 0 or np.mean(gap <= 0) > ALWAYS_SHARE:
             return ALWAYS
-        return NEVER if gap.min() > clearance and _is_bounded(mechanism, pair) else KEPT
+        return NEVER if gap.min() > clearance and _is_bounded(mechanism, pair) else POSSIBLE
 
     return "".join(map(classify, known))
 
 
-def group_pairs(mechanism: Mechanism, own: bool, letters: str) -> SelfContacts:
+def group_pairs(mechanism: Mechanism, within_robot: bool, letters: str) -> SelfContacts:
     """Group the pairs by the letters of `classify_pairs`."""
-    known = pairs(mechanism, own)
+    known = pairs(mechanism, within_robot)
     of = {
         letter: tuple(
             p for p, own_letter in zip(known, letters, strict=True) if own_letter == letter
         )
-        for letter in (KEPT, NEVER, ALWAYS)
+        for letter in (POSSIBLE, NEVER, ALWAYS)
     }
-    return SelfContacts(_all_of(of[KEPT]), of[NEVER], of[ALWAYS])
+    return SelfContacts(_all_of(of[POSSIBLE]), of[NEVER], of[ALWAYS])
 
 
 def overlapping_pairs(mechanism: Mechanism, q: Array) -> tuple[Pair, ...]:
@@ -119,7 +119,7 @@ def overlapping_pairs(mechanism: Mechanism, q: Array) -> tuple[Pair, ...]:
     tuple of Pair
         Overlapping pairs.
     """
-    known = pairs(mechanism, own=False)
+    known = pairs(mechanism, within_robot=False)
     placed = poses(mechanism, q) if known else None
     return tuple(
         pair for pair in known if placed and solid_distance(pair, placed).min() < -MAX_DEPTH
@@ -133,18 +133,18 @@ def postures(mechanism: Mechanism, count: int) -> Array:
     """
     random = np.random.default_rng(SEED)
     q = np.tile(mechanism.neutral(), (count, 1))
-    for body, at in zip(mechanism.bodies, mechanism.q_slices, strict=True):
+    for body, q_slice in zip(mechanism.bodies, mechanism.q_slices, strict=True):
         joint = body.joint
         if joint.kind == "ball":
             p = random.normal(size=(count, 4))
-            q[:, at] = p / np.linalg.norm(p, axis=1, keepdims=True)
+            q[:, q_slice] = p / np.linalg.norm(p, axis=1, keepdims=True)
         elif joint.kind in ("hinge", "slide"):
             widest = np.pi if joint.kind == "hinge" else 1.0
             low, high = np.clip([joint.lower, joint.upper], -widest, widest)
             if np.isfinite([joint.lower, joint.upper]).all():
                 low, high = joint.lower, joint.upper
             share = np.clip(random.uniform(-0.25, 1.25, count), 0.0, 1.0)
-            q[:, at.start] = low + share * (high - low)
+            q[:, q_slice.start] = low + share * (high - low)
     return q
 
 

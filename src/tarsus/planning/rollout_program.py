@@ -101,19 +101,21 @@ def trace_rollout(work: RolloutPlan) -> Program:
         position = given["position"] + done * given["advance"]
         return ca.mtimes(knots, ca.vertcat(*weights(work.spline, position, work.knots)))
 
-    def step(at: Values) -> tuple[Values, SX]:
+    def step(values: Values) -> tuple[Values, SX]:
         # torques that track the spline
-        target = b.store("target", targets(at["done"]))
-        out, tau = servo_step(work.stepper, scene, at, target, gains, settings, b)
+        target = b.store("target", targets(values["done"]))
+        out, tau = servo_step(work.stepper, scene, values, target, gains, settings, b)
         # costs of the step
-        done = b.store("steps_done", at["done"] + 1)
+        done = b.store("steps_done", values["done"] + 1)
         more = done < given["steps"]
         end = {name: out[name] for name in ("q", "u", "memory", "bilateral")}
         moment = end | {"impulse": out["impulse"], "tau": tau, "clock": done * given["dt"]}
-        view = goal_view(work, moment, (target, targets(at["done"] - 1)), given["command"], terrain)
+        view = goal_view(
+            work, moment, (target, targets(values["done"] - 1)), given["command"], terrain
+        )
         duration = given["dt"] + ca.if_else(more, 0, goal.end)
-        costs = at["costs"] + duration * ca.vertcat(*_in_order(goal, view))
-        failed = at["unconverged"] + ca.logic_not(out["converged"])
+        costs = values["costs"] + duration * ca.vertcat(*_in_order(goal, view))
+        failed = values["unconverged"] + ca.logic_not(out["converged"])
         return end | {"costs": costs, "done": done, "unconverged": failed}, more
 
     begin = {"q": q, "u": u, "memory": SX(ca.DM(scene.initial_memory()))}

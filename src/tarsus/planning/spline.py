@@ -41,9 +41,9 @@ def _kernel(kind: str, x: SX) -> SX:
     """Compute the weight of a knot at a distance x >= 0."""
     if kind == LINEAR:
         return ca.fmax(1 - x, 0)
-    near = (1.5 * x - 2.5) * x * x + 1
+    inner = (1.5 * x - 2.5) * x * x + 1
     far = ((-0.5 * x + 2.5) * x - 4) * x + 2
-    return ca.if_else(x < 1, near, ca.if_else(x < 2, far, 0))
+    return ca.if_else(x < 1, inner, ca.if_else(x < 2, far, 0))
 
 
 @lru_cache(maxsize=16)

@@ -80,9 +80,9 @@ class BoundPolicy:
                 missing[0].name,
             )
         network = load_network(contract.network, contract.states, (contract.input, contract.output))
-        found = BoundPolicy(contract, robot, network, actuator_indices(contract, robot))
-        found.check_sizes()
-        return found
+        bound = BoundPolicy(contract, robot, network, actuator_indices(contract, robot))
+        bound.check_sizes()
+        return bound
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the contract and the robot, from which workers bind the policy again."""
@@ -126,20 +126,20 @@ class BoundPolicy:
         """Servo of each motor; those without a policy joint hold their initial position."""
         kp, kd = self.each("kp"), self.each("kd")
         control = {a.joint: a.control for a in self.robot.file_actuators if a.kind == "position"}
-        found = {}
+        servos = {}
         for k, index in enumerate(self.actuators.tolist()):
             joint = self.robot.actuators[index].joint
             ends = control.get(joint, FREE) if self.contract.kind == "position" else FREE
             lower, upper = self._limits[:, k].tolist()
-            found[index] = Servo(joint, self.contract.kind, kp[k], kd[k], lower, upper, *ends)
-        others = [k for k in range(len(self.robot.actuators)) if k not in found]
+            servos[index] = Servo(joint, self.contract.kind, kp[k], kd[k], lower, upper, *ends)
+        others = [k for k in range(len(self.robot.actuators)) if k not in servos]
         if others:
             holding = servo.gains(self.robot, self.start(), feet(self.robot), DEFAULT_DT, others)
             for index in others:
                 motor = self.robot.actuators[index]
                 gains = holding.kp[index], holding.kd[index]
-                found[index] = Servo(motor.joint, "position", *gains, motor.lower, motor.upper)
-        return tuple(found[index] for index in range(len(self.robot.actuators)))
+                servos[index] = Servo(motor.joint, "position", *gains, motor.lower, motor.upper)
+        return tuple(servos[index] for index in range(len(self.robot.actuators)))
 
     @cached_property
     def _limits(self) -> Array:
@@ -275,10 +275,10 @@ def fill_gains(contract: Contract, robot: Robot) -> Contract:
     names = [robot.actuators[k].joint for k in actuator_indices(contract, robot)]
     if not all(name in by_joint for name in names):
         return contract
-    found = {"kp": tuple(by_joint[name].kp for name in names)}
+    gains = {"kp": tuple(by_joint[name].kp for name in names)}
     if contract.kd is None:
-        found["kd"] = tuple(by_joint[name].kv for name in names)
-    return contract.with_values("servos of the robot's file", **found)
+        gains["kd"] = tuple(by_joint[name].kv for name in names)
+    return contract.with_values("servos of the robot's file", **gains)
 
 
 def actuator_indices(contract: Contract, robot: Robot) -> NDArray[np.int64]:
@@ -291,7 +291,7 @@ def actuator_indices(contract: Contract, robot: Robot) -> NDArray[np.int64]:
     """
     joints = [motor.joint for motor in robot.actuators]
     short = {_short_name(name): k for k, name in enumerate(joints)}
-    found = []
+    indices = []
     for joint in contract.joints or ():
         if isinstance(joint, int):
             if not 0 <= joint < len(joints):
@@ -299,14 +299,14 @@ def actuator_indices(contract: Contract, robot: Robot) -> NDArray[np.int64]:
                     f"joint {joint} of the policy: {robot.name!r} has {len(joints)} actuators.",
                     "joints",
                 )
-            found.append(joint)
+            indices.append(joint)
         elif joint in joints:
-            found.append(joints.index(joint))
+            indices.append(joints.index(joint))
         elif _short_name(joint) in short:
-            found.append(short[_short_name(joint)])
+            indices.append(short[_short_name(joint)])
         else:
             raise unknown_name(f"joint of {robot.name!r} with a motor", joint, joints)
-    return np.array(found, dtype=np.int64)
+    return np.array(indices, dtype=np.int64)
 
 
 def _short_name(name: str) -> str:

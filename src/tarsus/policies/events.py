@@ -133,7 +133,7 @@ def measure_trials(
     beyond = np.maximum(lower - q[..., q_indices], q[..., q_indices] - upper)
     if np.isfinite(beyond).any():
         values["joint limit"] = np.where(np.isfinite(beyond), beyond, -np.inf).max(axis=-1)
-    if pairs := self_contacts(robot, True).kept:
+    if pairs := self_contacts(robot, True).possible:
         body_poses = poses(robot, flat_q)
         gap = np.min([solid_distance(pair, body_poses) for pair in pairs], axis=0)
         values["self-collision"] = -gap.reshape(shape)

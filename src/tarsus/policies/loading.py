@@ -126,8 +126,8 @@ def _network(policy: Path) -> Path:
 
 def _find_config(policy: Path) -> list[Path]:
     """Find the configuration next to a network, the first of `CONFIG_NAMES`; empty without any."""
-    found = [d / name for d in _folders(policy) for name in CONFIG_NAMES if is_file(d / name)]
-    return found[:1]
+    files = [d / name for d in _folders(policy) for name in CONFIG_NAMES if is_file(d / name)]
+    return files[:1]
 
 
 def _require_file(file: Path) -> Path:

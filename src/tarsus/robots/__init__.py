@@ -61,10 +61,10 @@ def load(path_or_name: str | Path, **options: Any) -> Robot:
     require(path_or_name)
     name = str(path_or_name)
     if name in registry.names(__name__):
-        own = {key: value for key, value in options.items() if key not in BASE_OPTIONS}
+        file_options = {key: value for key, value in options.items() if key not in BASE_OPTIONS}
         describe = registry.member_module(__name__, "robot", name).describe
-        check_options(describe, own, BASE_OPTIONS)
-        described = describe(**own)
+        check_options(describe, file_options, BASE_OPTIONS)
+        described = describe(**file_options)
         floating, height = options.get("floating", True), options.get("height")
         check_height(floating, height)
         described = described if floating else fix_base(described, height)

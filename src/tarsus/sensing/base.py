@@ -140,7 +140,7 @@ class Sensor(ABC):
         return np.zeros(0)
 
     @abstractmethod
-    def read(self, seen: SensorInput) -> tuple[SX, SX]:
+    def read(self, inputs: SensorInput) -> tuple[SX, SX]:
         """Compute the readings (k,) after a step, and the memory (m,)."""
 
 
@@ -163,8 +163,8 @@ def frame_pose(kin: Kinematics, frame: Frame) -> tuple[SX, SX]:
 
 def frame_quaternion(kin: Kinematics, frame: Frame) -> SX:
     """Compute the unit quaternion (w, x, y, z) of a frame in the world."""
-    own = constant(quaternion_from_rotation(frame.rotation))
-    return product(coordinates.quaternions(kin)[frame.body], own)
+    frame_rotation = constant(quaternion_from_rotation(frame.rotation))
+    return product(coordinates.quaternions(kin)[frame.body], frame_rotation)
 
 
 def frame_velocity(kin: Kinematics, frame: Frame) -> tuple[SX, SX]:

@@ -26,7 +26,7 @@ class Encoders(Sensor):
         super().__post_init__()
         given = self.joints
         names = (given,) if isinstance(given, str) else given
-        if not isinstance(names, Sequence) or not all(isinstance(own, str) for own in names):
+        if not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
             raise InvalidValue(
                 f"Encoders: joints must be names of joints, not {given!r}.", "joints"
             )
@@ -49,9 +49,9 @@ class Encoders(Sensor):
         positions = {j.name: unit for j, unit in zip(joints, units, strict=True)}
         return positions | {f"{name}_rate": f"{unit}/s" for name, unit in positions.items()}
 
-    def read(self, seen: SensorInput) -> tuple[SX, SX]:
-        mechanism, kin = seen.after.mechanism, seen.after
+    def read(self, inputs: SensorInput) -> tuple[SX, SX]:
+        mechanism, kin = inputs.after.mechanism, inputs.after
         bodies = self._bodies(mechanism)
         angles = [kin.q[mechanism.q_slices[i].start] for i in bodies]
         rates = [kin.u[mechanism.u_slices[i].start] for i in bodies]
-        return ca.vertcat(SX(0, 1), *angles, *rates), seen.memory
+        return ca.vertcat(SX(0, 1), *angles, *rates), inputs.memory

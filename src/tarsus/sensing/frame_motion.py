@@ -35,8 +35,8 @@ class FrameMotion(Sensor):
         velocity = vector_channels("velocity", "m/s") | vector_channels("angular_velocity", "rad/s")
         return vector_channels("position", "m") | orientation | velocity
 
-    def read(self, seen: SensorInput) -> tuple[SX, SX]:
-        return frame_state(seen.after, seen.frame(self.frame)), seen.memory
+    def read(self, inputs: SensorInput) -> tuple[SX, SX]:
+        return frame_state(inputs.after, inputs.frame(self.frame)), inputs.memory
 
 
 def frame_state(kin: Kinematics, frame: Frame) -> SX:

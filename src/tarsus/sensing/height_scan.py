@@ -49,8 +49,8 @@ class HeightScan(Sensor):
         frame_named(mechanism, self.frame)
         return {f"({x:.3g}, {y:.3g})": "m" for x, y in self._points()}
 
-    def read(self, seen: SensorInput) -> tuple[SX, SX]:
-        origin, R = frame_pose(seen.after, seen.frame(self.frame))
+    def read(self, inputs: SensorInput) -> tuple[SX, SX]:
+        origin, R = frame_pose(inputs.after, inputs.frame(self.frame))
         vertical = ca.sumsqr(R[:2, 0]) < MIN_HORIZONTAL**2
         ahead = ca.if_else(vertical, ca.vertcat(R[1, 1], -R[0, 1]), R[:2, 0])
         heading = ahead / ca.sqrt(ca.sumsqr(ahead))
@@ -58,5 +58,5 @@ class HeightScan(Sensor):
         points = [
             ca.vertcat(origin[:2] + x * heading + y * left, origin[2]) for x, y in self._points()
         ]
-        heights = seen.heights(points)
-        return ca.vertcat(*(height - origin[2] for height in heights)), seen.memory
+        heights = inputs.heights(points)
+        return ca.vertcat(*(height - origin[2] for height in heights)), inputs.memory

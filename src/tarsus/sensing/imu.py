@@ -52,14 +52,14 @@ class Imu(Sensor):
             vector_channels("specific_force", "m/s^2") | vector_channels("gyro", "rad/s") | attitude
         )
 
-    def read(self, seen: SensorInput) -> tuple[SX, SX]:
-        frame = seen.frame(self.frame)
-        _, R = frame_pose(seen.after, frame)
+    def read(self, inputs: SensorInput) -> tuple[SX, SX]:
+        frame = inputs.frame(self.frame)
+        _, R = frame_pose(inputs.after, frame)
         (before, _), (after, omega) = (
-            frame_velocity(seen.before, frame),
-            frame_velocity(seen.after, frame),
+            frame_velocity(inputs.before, frame),
+            frame_velocity(inputs.after, frame),
         )
-        gravity = SX(list(seen.after.mechanism.gravity_acceleration))
-        force = ca.mtimes(R.T, (after - before) / seen.dt - gravity)
-        attitude = R[2, :].T if self.attitude == "up" else frame_quaternion(seen.after, frame)
-        return ca.vertcat(force, ca.mtimes(R.T, omega), attitude), seen.memory
+        gravity = SX(list(inputs.after.mechanism.gravity_acceleration))
+        force = ca.mtimes(R.T, (after - before) / inputs.dt - gravity)
+        attitude = R[2, :].T if self.attitude == "up" else frame_quaternion(inputs.after, frame)
+        return ca.vertcat(force, ca.mtimes(R.T, omega), attitude), inputs.memory

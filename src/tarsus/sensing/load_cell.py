@@ -38,19 +38,19 @@ class LoadCell(Sensor):
         """Return the step count and sum (6,) of this period, and the mean (6,) of the last."""
         return np.zeros(13 if self.period > 1 else 0)
 
-    def read(self, seen: SensorInput) -> tuple[SX, SX]:
+    def read(self, inputs: SensorInput) -> tuple[SX, SX]:
         # wrench of this step
-        frame = seen.frame(self.frame)
-        body = seen.after.mechanism.bodies[frame.body].name
-        origin, _ = frame_pose(seen.pressed, frame)
+        frame = inputs.frame(self.frame)
+        body = inputs.after.mechanism.bodies[frame.body].name
+        origin, _ = frame_pose(inputs.pressed, frame)
         now = SX.zeros(6)
-        for load in seen.loads(body):
+        for load in inputs.loads(body):
             now += ca.vertcat(load.force, ca.cross(load.point - origin, load.force))
         if self.period == 1:
-            return now, seen.memory
+            return now, inputs.memory
         # output the mean of a period until the next one is complete
-        steps, total = seen.memory[0] + 1, seen.memory[1:7] + now
+        steps, total = inputs.memory[0] + 1, inputs.memory[1:7] + now
         full = steps >= self.period
-        mean = ca.if_else(full, total / self.period, seen.memory[7:13])
+        mean = ca.if_else(full, total / self.period, inputs.memory[7:13])
         memory = ca.vertcat(ca.if_else(full, 0, steps), ca.if_else(full, 0, total), mean)
         return mean, memory

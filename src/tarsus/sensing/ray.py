@@ -55,7 +55,7 @@ class RaySensor(Sensor):
         frame_named(mechanism, self.frame)
         return {f"distance_{k}": "m" for k in range(len(self._unit_directions()))}
 
-    def read(self, seen: SensorInput) -> tuple[SX, SX]:
-        origin, R = frame_pose(seen.after, seen.frame(self.frame))
-        directions = [ca.mtimes(R, constant(own)) for own in self._unit_directions()]
-        return seen.ranges(origin, directions, self.reach, self.spacing), seen.memory
+    def read(self, inputs: SensorInput) -> tuple[SX, SX]:
+        origin, R = frame_pose(inputs.after, inputs.frame(self.frame))
+        directions = [ca.mtimes(R, constant(direction)) for direction in self._unit_directions()]
+        return inputs.ranges(origin, directions, self.reach, self.spacing), inputs.memory

@@ -36,10 +36,10 @@ class TouchSensor(Sensor):
         """Return the two times (2,)."""
         return np.zeros(2)
 
-    def read(self, seen: SensorInput) -> tuple[SX, SX]:
-        body = seen.after.mechanism.bodies[seen.frame(self.frame).body].name
-        force = sum((load.force for load in seen.loads(body)), SX.zeros(3))
+    def read(self, inputs: SensorInput) -> tuple[SX, SX]:
+        body = inputs.after.mechanism.bodies[inputs.frame(self.frame).body].name
+        force = sum((load.force for load in inputs.loads(body)), SX.zeros(3))
         on = ca.dot(force, force) > self.threshold**2
-        standing = ca.if_else(on, seen.memory[0] + seen.elapsed, 0)
-        flying = ca.if_else(on, 0, seen.memory[1] + seen.elapsed)
+        standing = ca.if_else(on, inputs.memory[0] + inputs.elapsed, 0)
+        flying = ca.if_else(on, 0, inputs.memory[1] + inputs.elapsed)
         return ca.vertcat(on, standing, flying), ca.vertcat(standing, flying)

@@ -65,16 +65,16 @@ def resolve_actuators(given: Any, controller: Any) -> tuple[FileActuators | None
         If `given` is none of these.
     """
     if isinstance(given, FileActuators):
-        own = given
+        choices = given
     elif isinstance(given, str) and given in (MOTOR, FILE):
-        own = FileActuators() if given == FILE else None
+        choices = FileActuators() if given == FILE else None
     else:
         raise InvalidValue(
             f'actuators must be "{MOTOR}", "{FILE}" or a FileActuators, not {given!r}.',
             "actuators",
         )
     default = isinstance(controller, str) and controller == AUTO
-    return own, None if own is not None and default else controller
+    return choices, None if choices is not None and default else controller
 
 
 def plan_actuation(actuators: FileActuators | None, mechanism: Mechanism) -> Actuation | None:

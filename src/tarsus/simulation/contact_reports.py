@@ -103,11 +103,11 @@ def expand_slots(
     expanded = []
     for part in (start, records):
         memory = part["memory"]
-        own = memory[..., : law.memory_size(scene.geometry.reported)].reshape(
+        contact_memory = memory[..., : law.memory_size(scene.geometry.reported)].reshape(
             *memory.shape[:-1], scene.geometry.reported, law.contact_memory
         )
-        own = scatter_to_candidates(scene, own, memory)[..., indices, :]
-        new = {"memory": own.reshape(*memory.shape[:-1], -1)}
+        contact_memory = scatter_to_candidates(scene, contact_memory, memory)[..., indices, :]
+        new = {"memory": contact_memory.reshape(*memory.shape[:-1], -1)}
         if "impulse" in part:
             impulse = part["impulse"].reshape(*memory.shape[:-1], scene.geometry.reported, 3)
             impulse = scatter_to_candidates(scene, impulse, memory)[..., indices, :]

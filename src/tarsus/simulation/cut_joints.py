@@ -51,22 +51,22 @@ def _close_loops(mechanism: Mechanism, q: Array, records: list[WarningRecord]) -
     led = loop_closure.apply_couplings(mechanism, q)
     for coupling in mechanism.couplings:
         body = mechanism.joint_index(coupling.joint)
-        at = mechanism.q_slices[body].start
-        if abs(led[at] - q[at]) > WARNED_GAP:
+        start = mechanism.q_slices[body].start
+        if abs(led[start] - q[start]) > WARNED_GAP:
             unit = "m" if mechanism.bodies[body].joint.kind == "slide" else "rad"
             why = f"follows {coupling.leader!r}" if coupling.leader else "is locked by the file"
             text = (
-                f"joint {coupling.joint!r} {why}: it starts at {led[at]:.4g} {unit}, not at"
-                f" {q[at]:.4g} {unit} as the keyframe says."
+                f"joint {coupling.joint!r} {why}: it starts at {led[start]:.4g} {unit}, not at"
+                f" {q[start]:.4g} {unit} as the keyframe says."
             )
             records.append(WarningRecord(text, "mimic-joint-moved", coupling.joint))
     # loops
-    apart, name = loop_closure.largest_gap(mechanism, led)
+    gap, name = loop_closure.largest_gap(mechanism, led)
     closed = loop_closure.close_loops(mechanism, q)
-    if apart > WARNED_GAP:
-        moved = [float(np.abs(closed[at] - q[at]).max()) for at in mechanism.q_slices]
+    if gap > WARNED_GAP:
+        moved = [float(np.abs(closed[start] - q[start]).max()) for start in mechanism.q_slices]
         text = (
-            f"the start posture left {name!r} open by {apart:.3g} m or rad; the joints were moved"
+            f"the start posture left {name!r} open by {gap:.3g} m or rad; the joints were moved"
             f" to close it, {mechanism.joint_names[int(np.argmax(moved))]!r} the most, by"
             f" {max(moved):.3g} m or rad."
         )
@@ -117,10 +117,10 @@ def to_registers(mechanism: Mechanism, worlds: Backend, given: Mapping[str, Any]
 def _warn_if_open(mechanism: Mechanism, state: Mapping[str, Any], worlds: Backend) -> None:
     if not mechanism.constrained or np.shape(state.get("q", ()))[-1:] != (mechanism.nq,):
         return
-    apart, name = loop_closure.largest_gap(mechanism, to_numpy(worlds, state["q"]))
-    if apart > WARNED_GAP_WHEN_SET:
+    gap, name = loop_closure.largest_gap(mechanism, to_numpy(worlds, state["q"]))
+    if gap > WARNED_GAP_WHEN_SET:
         text = (
-            f"q leaves {name!r} open by {apart:.3g} m or rad; Robot.closed(q) returns coordinates"
+            f"q leaves {name!r} open by {gap:.3g} m or rad; Robot.closed(q) returns coordinates"
             " with all loops closed."
         )
         warnings.warn(TarsusWarning(text, "loop-open", name), stacklevel=4)

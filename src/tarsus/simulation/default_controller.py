@@ -160,8 +160,8 @@ def with_standing_keyframe(robot: Robot) -> tuple[Robot, tuple[WarningRecord, ..
     moved into the joint limits. Mimic joints follow their leaders. The result is cached per robot
     object, so that simulations of one robot share one program.
     """
-    own = {name.lower(): name for name in reversed(list(robot.keyframes))}
-    keyframe = next((own[name] for name in STANDING_KEYFRAMES if name in own), None)
+    keyframes = {name.lower(): name for name in reversed(list(robot.keyframes))}
+    keyframe = next((keyframes[name] for name in STANDING_KEYFRAMES if name in keyframes), None)
     if keyframe is not None:
         return _with_start(robot, robot.keyframes[keyframe], keyframe), ()
     q = looped_posture.stand(robot) if robot.loops else posture.nearest_drawn(robot)
@@ -174,7 +174,7 @@ def with_standing_keyframe(robot: Robot) -> tuple[Robot, tuple[WarningRecord, ..
     # bend the knees
     bent = q if robot.loops else posture.stand(robot)
     q = apply_couplings(robot, bent)
-    others = f" (only {', '.join(map(repr, robot.keyframes))})" if own else ""
+    others = f" (only {', '.join(map(repr, robot.keyframes))})" if keyframes else ""
     start = f"it starts {_describe_posture(robot, bent, q)}."
     text = f"{robot.name!r} has no keyframe 'stand'{others}; {start}"
     return _with_start(robot, q), (WarningRecord(text, "no-standing-keyframe", robot.name),)
@@ -196,13 +196,13 @@ def _describe_posture(robot: Robot, bent: NDArray[np.float64], q: NDArray[np.flo
         return "with its loops closed and level soles below its center of mass"
     objects = tree.object_bodies(robot)
     moving = [
-        at
-        for i, (body, at) in enumerate(zip(robot.bodies, robot.q_slices, strict=True))
+        q_slice
+        for i, (body, q_slice) in enumerate(zip(robot.bodies, robot.q_slices, strict=True))
         if body.joint.kind in ("hinge", "slide") and i not in objects
     ]
     drawn = robot.keyframes.get(posture.AS_DRAWN, robot.neutral())
-    if any(bent[at].any() for at in moving):
-        if all(np.array_equal(bent[at], drawn[at]) for at in moving):
+    if any(bent[q_slice].any() for q_slice in moving):
+        if all(np.array_equal(bent[q_slice], drawn[q_slice]) for q_slice in moving):
             return "as its file draws it"
         if not feet(robot):
             return "with all joints as close to the pose in its file as their limits allow"

@@ -70,7 +70,7 @@ class Derivatives:
 
 
 def step_derivatives(
-    plan: Plan, own: Backend, options: Any, names: Sequence[str], action: ArrayLike | None
+    plan: Plan, worlds: Backend, options: Any, names: Sequence[str], action: ArrayLike | None
 ) -> Derivatives:
     """Compute the Jacobians of the next step, as described in `Simulation.derivatives`.
 
@@ -78,7 +78,7 @@ def step_derivatives(
     ----------
     plan
         Compiled step.
-    own
+    worlds
         Worlds, which are not changed.
     options
         Options of the simulation.
@@ -87,26 +87,26 @@ def step_derivatives(
     action
         Torques or control signals, or None.
     """
-    if not isinstance(own, Worlds) or options.precision == "float32":
+    if not isinstance(worlds, Worlds) or options.precision == "float32":
         raise Unsupported(
             "derivatives are available only with device='cpu' and precision='float64'.",
             "derivatives",
         )
-    given = tuple(name for name in ("action", "command") if name in own)
-    if action is not None and "action" not in own:
+    given = tuple(name for name in ("action", "command") if name in worlds)
+    if action is not None and "action" not in worlds:
         raise IncompatibleOptions(
             "derivatives take no action, because a compiled controller drives this robot.",
             "action",
         )
-    wanted = {name: _register(name, own.program) for name in names}
+    wanted = {name: _register(name, worlds.program) for name in names}
     actions: Array | None = None
     if action is not None:
-        checked = inputs.check_action(action, "action", own)
-        actions = np.broadcast_to(checked, (own.count, own.program.sizes["action"]))
+        checked = inputs.check_action(action, "action", worlds)
+        actions = np.broadcast_to(checked, (worlds.count, worlds.program.sizes["action"]))
     others = (*given, *dict.fromkeys(wanted.values()))
-    moved, solved, ends = _jacobians(plan, others, own, actions, options.threads)
+    moved, solved, ends = _jacobians(plan, others, worlds, actions, options.threads)
     solved: Any = solved
-    if own.count == 1:
+    if worlds.count == 1:
         moved, solved = moved[0], bool(solved[0])
     # split the columns by register
     state, none = moved[..., : ends[0]], np.zeros((*moved.shape[:-1], 0))
@@ -145,18 +145,20 @@ class _TangentRunner:
         sizes = [program.sizes[INPUT_DIRECTION], *(program.sizes[name] for name in others)]
         self.ends: list[int] = np.cumsum(sizes).tolist()
         varying = [r.name for r in program.registers if r.name.startswith(tangent_name(""))]
-        ways = dict(zip((INPUT_DIRECTION, *map(tangent_name, others)), self.ends, strict=True))
-        self._directions = Directions(program, (*varying, INPUT_DIRECTION, OUTPUT_DIRECTION), ways)
+        end_of = dict(zip((INPUT_DIRECTION, *map(tangent_name, others)), self.ends, strict=True))
+        self._directions = Directions(
+            program, (*varying, INPUT_DIRECTION, OUTPUT_DIRECTION), end_of
+        )
         for name, value in TIGHT_TOLERANCES.items():
             if name in program.sizes:
                 self._directions.set(name, value)
         # copy registers of the step into the tangent's record
-        own = step_program(plan)
-        at, to = (layout(traced)[0] for traced in (own, program))
-        common = [r for r in own.of_kind("state", "parameter") if r.name not in TIGHT_TOLERANCES]
+        step = step_program(plan)
+        source, target = (layout(traced)[0] for traced in (step, program))
+        common = [r for r in step.of_kind("state", "parameter") if r.name not in TIGHT_TOLERANCES]
         span = {r.name: np.arange(r.size) for r in common}
-        self._from = np.concatenate([at[r.name] + span[r.name] for r in common])
-        self._to = np.concatenate([to[r.name] + span[r.name] for r in common])
+        self._from = np.concatenate([source[r.name] + span[r.name] for r in common])
+        self._to = np.concatenate([target[r.name] + span[r.name] for r in common])
         self.moved, self._solved = (
             self._directions.view(n) for n in (OUTPUT_DIRECTION, "converged")
         )
@@ -176,38 +178,41 @@ class _TangentRunner:
 
 
 def _jacobians(
-    plan: Plan, others: tuple[str, ...], own: Worlds, action: Array | None, threads: int
+    plan: Plan, others: tuple[str, ...], worlds: Worlds, action: Array | None, threads: int
 ) -> tuple[Array, NDArray[np.bool_], list[int]]:
     """Compute Jacobians (worlds, 2 nu, directions), whether each was solved, and column ends."""
     with _LOCK:
         # try without cold loops first; repeat worlds that enter one
-        every, shares = range(own.count), min(threads, own.count)
+        indices, shares = range(worlds.count), min(threads, worlds.count)
         runners = _runners(plan, others, False, shares)
-        moved, solved = np.empty((own.count, *runners[0].moved.shape)), np.empty(own.count, bool)
-        entered = _fill_worlds(runners, every, own, action, (moved, solved))
+        moved, solved = (
+            np.empty((worlds.count, *runners[0].moved.shape)),
+            np.empty(worlds.count, bool),
+        )
+        entered = _fill_worlds(runners, indices, worlds, action, (moved, solved))
         if entered:
             _fill_worlds(
-                _runners(plan, others, True, shares), entered, own, action, (moved, solved)
+                _runners(plan, others, True, shares), entered, worlds, action, (moved, solved)
             )
     return moved, solved, runners[0].ends
 
 
 def _fill_worlds(
     runners: list[_TangentRunner],
-    which: Sequence[int],
-    own: Worlds,
+    indices: Sequence[int],
+    worlds: Worlds,
     action: Array | None,
     into: tuple[Array, NDArray[np.bool_]],
 ) -> list[int]:
     """Write the Jacobians of these worlds; return the worlds that need a cold loop."""
-    (moved, solved), shares, nothing = into, min(len(runners), len(which)), list[int]()
+    (moved, solved), shares, unfinished = into, min(len(runners), len(indices)), list[int]()
 
     def fill(k: int) -> None:
-        for world in which[k::shares]:
+        for world in indices[k::shares]:
             world_action = None if action is None else action[world]
-            result = runners[k].along(own.record_of(world), world_action)
+            result = runners[k].along(worlds.record_of(world), world_action)
             if result is None:
-                nothing.append(world)
+                unfinished.append(world)
             else:
                 moved[world], solved[world] = result
 
@@ -216,7 +221,7 @@ def _fill_worlds(
     else:
         with ThreadPoolExecutor(shares) as pool:
             list(pool.map(fill, range(shares)))
-    return nothing
+    return unfinished
 
 
 def _runners(plan: Plan, others: tuple[str, ...], whole: bool, shares: int) -> list[_TangentRunner]:

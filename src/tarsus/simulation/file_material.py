@@ -53,12 +53,12 @@ def law_for_robot(
     """
     chosen, files = resolve.law(given), robot.files
     by_name = isinstance(given, str) and not given.endswith(registry.PYTHON_SUFFIX)
-    own = chosen.parameters()
+    law_parameters = chosen.parameters()
     friction = next(
-        (name for name in names_with_role(type(chosen), "friction") if name in own), None
+        (name for name in names_with_role(type(chosen), "friction") if name in law_parameters), None
     )
     if files and friction:
-        robot = _with_relative_friction(robot, float(own[friction]) if by_name else None)
+        robot = _with_relative_friction(robot, float(law_parameters[friction]) if by_name else None)
     if not by_name:
         return chosen, robot
     # translate to the names of the law
@@ -67,8 +67,8 @@ def law_for_robot(
         for name, value in robot.material.items()
     }
     replaced = part_parameters.assigned_names(parameters, "law", chosen)
-    taken = {k: v for k, v in of_law.items() if k in own and k not in replaced}
-    each = _friction_per_file(files, friction, float(own[friction])) if friction else ""
+    taken = {k: v for k, v in of_law.items() if k in law_parameters and k not in replaced}
+    each = _friction_per_file(files, friction, float(law_parameters[friction])) if friction else ""
     if each:
         each += _ratio_hint(friction, friction in replaced, flags)
     alike = {name: value for name, value in taken.items() if not (each and name == friction)}
@@ -80,7 +80,7 @@ def law_for_robot(
         records.append(WarningRecord(text, "contact-values-of-file", name))
     records += [WarningRecord(each, "friction-of-each-file", files[0].name)] if each else []
     for file in files[1:]:
-        if text := _ignored_values(file, files[0], own):
+        if text := _ignored_values(file, files[0], law_parameters):
             records.append(WarningRecord(text, "file-values-ignored", file.name))
     return replace(chosen, **taken), robot
 
@@ -97,11 +97,11 @@ def _with_relative_friction(robot: Robot, usual: float | None) -> Robot:
     usual
         Friction of files that specify none; None: that of the law, whatever it is.
     """
-    own = [file.material.get(MU, usual) for file in robot.files]
-    known = [mu for mu in own if mu is not None]
-    law_s = (own[0] or max(known, default=0.0)) if own[0] is not None else None
-    factors = tuple(mu / law_s if law_s and mu is not None else 1.0 for mu in own)
-    return _scale_friction(robot, factors, law_s if law_s != own[0] else None)
+    frictions = [file.material.get(MU, usual) for file in robot.files]
+    known = [mu for mu in frictions if mu is not None]
+    law_s = (frictions[0] or max(known, default=0.0)) if frictions[0] is not None else None
+    factors = tuple(mu / law_s if law_s and mu is not None else 1.0 for mu in frictions)
+    return _scale_friction(robot, factors, law_s if law_s != frictions[0] else None)
 
 
 @lru_cache(maxsize=CACHE_SIZE)
@@ -137,9 +137,9 @@ def _scale_friction(robot: Robot, factors: tuple[float, ...], law_s: float | Non
     )
 
 
-def _scale_solid(own: Solid, factor: float) -> Solid:
-    paired = {number: factor * value for number, value in own.paired.items()}
-    return replace(own, friction=factor * own.friction, paired=paired)
+def _scale_solid(shape: Solid, factor: float) -> Solid:
+    paired = {number: factor * value for number, value in shape.paired.items()}
+    return replace(shape, friction=factor * shape.friction, paired=paired)
 
 
 def _friction_per_file(files: Sequence[FileNumbers], name: str, usual: float) -> str:

@@ -36,9 +36,9 @@ def sample_ground(terrain: Terrain, places: Array) -> tuple[Array, Array]:
 def ground_sampler(terrain: Terrain) -> Callable[[Array], tuple[Array, Array]]:
     """Compile `sample_ground` for one terrain, for repeated use."""
     builder = Builder(f"{type(terrain).__name__}_samples")
-    at = builder.parameter("at", 2)
+    position = builder.parameter("at", 2)
     p = terrain.symbols(builder)
-    point = ca.vertcat(at, 0)
+    point = ca.vertcat(position, 0)
     program = builder.program(
         height=terrain.elevations([point], p)[0], friction=terrain.material(point, p)[0]
     )
@@ -51,7 +51,9 @@ def ground_sampler(terrain: Terrain) -> Callable[[Array], tuple[Array, Array]]:
     }
 
     def look(places: Array) -> tuple[Array, Array]:
-        samples = {name: np.tile(own, (len(places), 1)) for name, own in constants.items()}
+        samples = {
+            name: np.tile(constant, (len(places), 1)) for name, constant in constants.items()
+        }
         reports = evaluate(program, {"at": places, **samples})
         return reports["height"][:, 0], reports["friction"][:, 0]
 

@@ -28,11 +28,11 @@ def max_rates(robot: Mechanism, dt: float) -> NDArray[np.float64]:
 def is_linear(robot: Mechanism) -> NDArray[np.bool_]:
     """Find which velocities (nu,) are in m/s; the others are in rad/s."""
     linear = np.zeros(robot.nu, dtype=bool)
-    for body, at in zip(robot.bodies, robot.u_slices, strict=True):
+    for body, u_slice in zip(robot.bodies, robot.u_slices, strict=True):
         if body.joint.kind == "slide":
-            linear[at] = True
+            linear[u_slice] = True
         elif body.joint.kind == "free":
-            linear[at.start : at.start + 3] = True
+            linear[u_slice.start : u_slice.start + 3] = True
     return linear
 
 
@@ -45,8 +45,8 @@ def is_in_range(robot: Mechanism, q: SX, u: SX, dt: SX) -> SX:
             fast = ca.fmax(fast, rate)
         else:
             turned = ca.fmax(turned, rate)
-    for place in places:
-        far = ca.fmax(far, place)
+    for index in places:
+        far = ca.fmax(far, index)
     inside = ca.logic_and(
         ca.logic_and(fast <= MAX_SPEED, dt * turned <= MAX_TURN), far <= MAX_POSITION
     )

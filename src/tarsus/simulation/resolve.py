@@ -125,8 +125,8 @@ def scene(
         touching = hull_candidates(touching)
     touching = touching if ground.flat else with_starts(touching)
     # spans between candidates, and pairs of shapes
-    own = chosen.self_collision
-    known = cached_self_contacts(robot, own).kept if stepper.takes_slots else ()
+    self_collision = chosen.self_collision
+    known = cached_self_contacts(robot, self_collision).possible if stepper.takes_slots else ()
     pairs = pairs_of(known, mechanism)
     uneven = stepper.takes_slots and not ground.flat
     top_edges = ground.top_edge_count if uneven else 0

@@ -11,13 +11,13 @@ from tarsus.simulation.program_cache import cache_key
 
 
 @lru_cache(maxsize=8)
-def cached_self_contacts(mechanism: Mechanism, own: bool, /) -> SelfContacts:
+def cached_self_contacts(mechanism: Mechanism, within_robot: bool, /) -> SelfContacts:
     """Read `self_contacts` from the cache, or compute and cache them."""
-    key = cache_key((mechanism, own)) if own else None
+    key = cache_key((mechanism, within_robot)) if within_robot else None
     if key is None:
-        return self_contacts(mechanism, own)
+        return self_contacts(mechanism, within_robot)
     content = cache.read(f"{key}.pairs")
     if content is None:
-        content = classify_pairs(mechanism, own).encode()
+        content = classify_pairs(mechanism, within_robot).encode()
         cache.write(f"{key}.pairs", content)
-    return group_pairs(mechanism, own, content.decode())
+    return group_pairs(mechanism, within_robot, content.decode())

@@ -106,11 +106,11 @@ def _new_registers(
         )
     # check sensor by sensor
     values: dict[str, Array] = {}
-    for name, own in given.items():
+    for name, settings in given.items():
         if name not in known:
             raise unknown_name("sensor", name, known)
         k = len(known[name].channels(mechanism))
-        for field, value in own.items():
+        for field, value in settings.items():
             _check_settable(name, known[name], field)
             values[f"{field}.{name}"] = _new_register(name, known[name], field, value, (worlds, k))
     return values
@@ -209,9 +209,11 @@ def noisy_reading(name: str, sensor: Sensor, reading: Any, worlds: Backend) -> A
     """Add noise and bias to a current reading (worlds, k), on the device of the worlds."""
     if sensor.exact or not any(worlds.any(f"{field}.{name}") for field in DISTURBANCES):
         return reading
-    own = _disturbance(name, worlds)
+    disturbance = _disturbance(name, worlds)
     when = {register: worlds.get(register) for register in ("steps", EPISODE)}
-    return worlds.arrays.asarray(add_noise(name, sensor, to_numpy(worlds, reading), own, when))
+    return worlds.arrays.asarray(
+        add_noise(name, sensor, to_numpy(worlds, reading), disturbance, when)
+    )
 
 
 def noisy_record(name: str, sensor: Sensor, records: Mapping[str, Any], worlds: Backend) -> Array:
@@ -229,7 +231,11 @@ def _disturbance(name: str, worlds: Backend) -> dict[str, Array]:
 
 
 def add_noise(
-    name: str, sensor: Sensor, reading: Array, own: Mapping[str, Any], when: Mapping[str, Any]
+    name: str,
+    sensor: Sensor,
+    reading: Array,
+    disturbance: Mapping[str, Any],
+    when: Mapping[str, Any],
 ) -> Array:
     """Add noise and bias to readings (..., worlds, k).
 
@@ -239,21 +245,21 @@ def add_noise(
         The sensor.
     reading
         Exact readings.
-    own
+    disturbance
         "noise" and "bias", shape (worlds, k) or (1,).
     when
         Registers "steps" (..., worlds, 1) and "episode" (..., worlds, 5).
     """
-    noise, bias = (np.asarray(own[field], float) for field in DISTURBANCES)
+    noise, bias = (np.asarray(disturbance[field], float) for field in DISTURBANCES)
     if not np.any(noise):
         return reading + bias
     worlds, k = reading.shape[-2:]
     steps, episode = (np.rint(when[r]).astype(np.uint64) for r in ("steps", EPISODE))
     # hash sensor, world, episode and step; then two numbers per channel
     words = episode[..., :4] @ np.array([WORD**n for n in range(4)], np.uint64)
-    begun = mixed(mixed(words) ^ episode[..., 4])
+    start = mixed(mixed(words) ^ episode[..., 4])
     seed = np.uint64(sensor.seed) ^ mixed(np.uint64(crc32(name.encode())))
-    each = mixed(mixed(mixed(seed) ^ np.arange(worlds, dtype=np.uint64)) ^ begun)
+    each = mixed(mixed(mixed(seed) ^ np.arange(worlds, dtype=np.uint64)) ^ start)
     each = mixed(each ^ steps[..., 0])
     channel = mixed(each[..., None] ^ mixed(np.arange(2 * k, dtype=np.uint64)))
     uniform = (channel >> np.uint64(11)).astype(float) * 2.0**-53

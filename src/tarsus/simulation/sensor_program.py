@@ -58,9 +58,9 @@ def initial_memory(
     sensor: Sensor, mechanism: Mechanism, reading: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Create the memory (worlds, m + delay k) of a sensor whose first reading is (worlds, k)."""
-    own = sensor.initial_memory(mechanism)
-    begun = np.broadcast_to(own, (len(reading), len(own)))
-    return np.concatenate([begun, np.tile(reading, max_delay(sensor))], axis=1)
+    sensor_memory = sensor.initial_memory(mechanism)
+    initial = np.broadcast_to(sensor_memory, (len(reading), len(sensor_memory)))
+    return np.concatenate([initial, np.tile(reading, max_delay(sensor))], axis=1)
 
 
 def uncut_mechanism(scene: Scene) -> Mechanism:
@@ -145,10 +145,12 @@ def sense_step(
             len(sensor.channels(uncut_mechanism(scene))),
             sensor.initial_memory(uncut_mechanism(scene)).size,
         )
-        late, own = max_delay(sensor), kept[f"sensing.{name}"]
-        seen = SensorInput(before, after, pressed, loads, moment.dt, heights, ranges, own[:m])
-        reading, memory = (entries(part) for part in read_sensor(name, sensor, seen, k))
-        past, reported = [*reading, *entries(own)[m:]], ca.vertcat(*reading)
+        late, sensor_memory = max_delay(sensor), kept[f"sensing.{name}"]
+        sensor_input = SensorInput(
+            before, after, pressed, loads, moment.dt, heights, ranges, sensor_memory[:m]
+        )
+        reading, memory = (entries(part) for part in read_sensor(name, sensor, sensor_input, k))
+        past, reported = [*reading, *entries(sensor_memory)[m:]], ca.vertcat(*reading)
         if late:
             delay = b.parameter(f"delay.{name}")
             for steps in range(1, late + 1):
@@ -159,11 +161,11 @@ def sense_step(
     return values
 
 
-def read_sensor(name: str, sensor: Sensor, seen: SensorInput, channels: int) -> tuple[SX, SX]:
+def read_sensor(name: str, sensor: Sensor, inputs: SensorInput, channels: int) -> tuple[SX, SX]:
     """Compute a sensor's reading and memory; raise InvalidValue if their sizes are wrong."""
-    answer = sensor.read(seen)
+    answer = sensor.read(inputs)
     for what, part, size in zip(
-        ("reading", "memory"), answer, (channels, seen.memory.numel()), strict=True
+        ("reading", "memory"), answer, (channels, inputs.memory.numel()), strict=True
     ):
         if SX(part).numel() != size:
             raise InvalidValue(
@@ -182,9 +184,9 @@ def contact_free_program(sensing: Sensing, scene: Scene) -> Program:
     Parameters: q, u, dt, terrain.*.
     """
     b = Builder(f"{scene.mechanism.name}_look")
-    at = b.parameter("q", scene.mechanism.nq), b.parameter("u", scene.mechanism.nu)
+    state = b.parameter("q", scene.mechanism.nq), b.parameter("u", scene.mechanism.nu)
     readings = contact_free_readings(
-        sensing, scene, at, b.parameter("dt"), scene.terrain.symbols(b), b
+        sensing, scene, state, b.parameter("dt"), scene.terrain.symbols(b), b
     )
     return b.program(
         **{f"sensed.{name}": readings[f"sensed.{name}"] for name, _ in sensing.sensors}
@@ -194,18 +196,20 @@ def contact_free_program(sensing: Sensing, scene: Scene) -> Program:
 def contact_free_readings(
     sensing: Sensing,
     scene: Scene,
-    at: tuple[SX, SX],
+    state: tuple[SX, SX],
     dt: SX,
     terrain: SimpleNamespace,
     b: Builder,
 ) -> Values:
     """Compute readings `sensed.NAME` (k,) and memories `sensing.NAME` of a free state."""
-    kin, (heights, ranges) = _kinematics(scene, *at), _ground(scene, terrain, b)
+    kin, (heights, ranges) = _kinematics(scene, *state), _ground(scene, terrain, b)
     values: Values = {}
     for name, sensor in sensing.sensors:
         memory = SX(sensor.initial_memory(uncut_mechanism(scene)))
-        seen = SensorInput(kin, kin, kin, lambda body: [], dt, heights, ranges, memory)
-        reading = read_sensor(name, sensor, seen, len(sensor.channels(uncut_mechanism(scene))))[0]
+        sensor_input = SensorInput(kin, kin, kin, lambda body: [], dt, heights, ranges, memory)
+        reading = read_sensor(
+            name, sensor, sensor_input, len(sensor.channels(uncut_mechanism(scene)))
+        )[0]
         values[f"sensed.{name}"] = reading
         values[f"sensing.{name}"] = ca.vertcat(memory, *([reading] * max_delay(sensor)))
     return values
@@ -242,20 +246,24 @@ def _loads(scene: Scene, looked: SX, moment: SensedStep) -> Callable[[str], list
     moment
         The step.
     """
-    seen = kinematics(scene.mechanism, looked, moment.start[1])
+    start_kin = kinematics(scene.mechanism, looked, moment.start[1])
     bodies = [
         (part.first.body, part.second.body) if isinstance(part, Pair) else (part.body,)
         for part in scene.geometry.contacts
     ]
 
     def of(body: str) -> list[Load]:
-        at = scene.mechanism.body_index(body)
-        own = {i: part for i, part in enumerate(scene.geometry.contacts) if at in bodies[i]}
-        touching = contact_kinematics(scene, seen, moment.terrain, list(own.values()))
+        body_index = scene.mechanism.body_index(body)
+        candidates_of_body = {
+            i: part for i, part in enumerate(scene.geometry.contacts) if body_index in bodies[i]
+        }
+        touching = contact_kinematics(
+            scene, start_kin, moment.terrain, list(candidates_of_body.values())
+        )
         contacts = [touch.contact for touch in touching]
         # the impulse of a pair acts on its first body
-        signs = [1 if bodies[i][0] == at else -1 for i in own]
-        impulses = [_impulse(scene, moment, i) for i in own]
+        signs = [1 if bodies[i][0] == body_index else -1 for i in candidates_of_body]
+        impulses = [_impulse(scene, moment, i) for i in candidates_of_body]
         forces = [sign * x / moment.dt for sign, x in zip(signs, impulses, strict=True)]
         pairs = zip(contacts, forces, strict=True)
         return [Load(c.point, ca.mtimes(c.frame.T, force)) for c, force in pairs]
@@ -265,9 +273,9 @@ def _loads(scene: Scene, looked: SX, moment: SensedStep) -> Callable[[str], list
 
 def _impulse(scene: Scene, moment: SensedStep, candidate: int) -> SX:
     """Select the impulse (3,) on a candidate: its own, or that of the slot that holds it."""
-    at, usual = scene.geometry.order.index(candidate), len(scene.geometry.primary)
-    total = moment.impulses[at] if at < usual else SX.zeros(3)
+    index, usual = scene.geometry.order.index(candidate), len(scene.geometry.primary)
+    total = moment.impulses[index] if index < usual else SX.zeros(3)
     for slot in range(scene.slots):
         number = moment.memory[moment.memory.numel() - scene.slots + slot]
-        total += ca.if_else(number == at, moment.impulses[usual + slot], 0)
+        total += ca.if_else(number == index, moment.impulses[usual + slot], 0)
     return total

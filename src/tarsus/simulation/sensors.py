@@ -54,9 +54,9 @@ def name_sensors(given: Any, scene: Scene) -> Sensing:
     named: dict[str, Sensor] = {}
     for name, part in pairs:
         sensor = _sensor(part)
-        own = str(name) or _unused_name(_name_of(sensor), named)
+        sensor_name = str(name) or _unused_name(_name_of(sensor), named)
         sensor.channels(uncut_mechanism(scene))  # raises if it does not fit the robot
-        named[own] = sensor
+        named[sensor_name] = sensor
     return Sensing(tuple(named.items())) if named else NO_SENSORS
 
 

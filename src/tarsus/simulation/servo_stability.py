@@ -50,11 +50,11 @@ def servo_warnings(plan: Plan, values: Mapping[str, Array], dt: float) -> list[W
         return []
     q = np.atleast_2d(values["q"])[0]
     M = np.array(DM(crba.mass_matrix(kinematics(mechanism, SX(q)), body_inertias(mechanism))))
-    own = {"gear": np.array([actuator.gear for actuator in mechanism.file_actuators])}
-    own |= {
+    gears = {"gear": np.array([actuator.gear for actuator in mechanism.file_actuators])}
+    gears |= {
         name: values[f"actuators.{name}"] for name in GAIN_NAMES if f"actuators.{name}" in values
     }
-    each = np.stack(np.broadcast_arrays(*(np.atleast_2d(own[name]) for name in GAIN_NAMES)))
+    each = np.stack(np.broadcast_arrays(*(np.atleast_2d(gears[name]) for name in GAIN_NAMES)))
     differing = np.unique(each.transpose(1, 0, 2), axis=0)[:MAX_CHECKED_WORLDS]
     radius = max(_spectral_radius(mechanism, M, numbers, dt) for numbers in differing)
     if radius < 1 + WARNED_GROWTH:
@@ -75,11 +75,11 @@ def _spectral_radius(mechanism: Mechanism, M: Array, numbers: Array, dt: float) 
     nu, (kp, kv, gear) = mechanism.nu, numbers
     K, D = np.zeros(nu), np.zeros(nu)
     for k, actuator in enumerate(mechanism.file_actuators):
-        at = mechanism.u_slices[mechanism.joint_index(actuator.joint)].start
-        K[at] += gear[k] ** 2 * (kp[k] if actuator.has_kp else max(actuator.kp, 0.0))
-        D[at] += gear[k] ** 2 * (kv[k] if actuator.has_kv else max(actuator.kv, 0.0))
-    for body, at in zip(mechanism.bodies, mechanism.u_slices, strict=True):
-        D[at] += body.joint.damping
+        index = mechanism.u_slices[mechanism.joint_index(actuator.joint)].start
+        K[index] += gear[k] ** 2 * (kp[k] if actuator.has_kp else max(actuator.kp, 0.0))
+        D[index] += gear[k] ** 2 * (kv[k] if actuator.has_kv else max(actuator.kv, 0.0))
+    for body, index in zip(mechanism.bodies, mechanism.u_slices, strict=True):
+        D[index] += body.joint.damping
     inverse, one = np.linalg.inv(M), np.eye(nu)
     P, C = inverse * K, inverse * D
     step = np.block([[one - dt**2 / 2 * P, dt * (one - dt / 2 * C)], [-dt * P, one - dt * C]])

@@ -264,8 +264,8 @@ def _compiled_terms(terrain: Terrain) -> tuple[Any, ...]:
 def check_world_count(law: Law | None, terrain: Terrain, worlds: int) -> None:
     """Raise InvalidValue unless each parameter has one value, or one per world."""
     # shapes of the numbers in the compiled code
-    own = law.parameters() if law else {}
-    of_law = [(name, value.shape, ()) for name, value in own.items()]
+    parameters = law.parameters() if law else {}
+    of_law = [(name, value.shape, ()) for name, value in parameters.items()]
     try:
         ground = terrain.parameters()
     except ValueError as error:  # two fields have different lengths

@@ -249,15 +249,16 @@ def limit_excess_warnings(plan: Plan, q: NDArray[np.float64]) -> list[WarningRec
     bounded = [row for row in all_lockable(scene) if row.loop < 0 and row.is_bounded]
     positions = [(names[places.index(row.u)], row, q[..., row.q]) for row in bounded]
     positions += [
-        (mechanism.loops[row.loop].joint.name, row, at)
-        for row, at in zip(closing, loops, strict=True)
+        (mechanism.loops[row.loop].joint.name, row, indices)
+        for row, indices in zip(closing, loops, strict=True)
     ]
     # joints beyond their limits
     beyond = [
         name
-        for name, row, at in positions
+        for name, row, indices in positions
         if not (
-            row.lower - LIMIT_TOLERANCE <= np.min(at) and np.max(at) <= row.upper + LIMIT_TOLERANCE
+            row.lower - LIMIT_TOLERANCE <= np.min(indices)
+            and np.max(indices) <= row.upper + LIMIT_TOLERANCE
         )
     ]
     if not beyond:
@@ -398,7 +399,7 @@ def self_collision_warnings(plan: Plan, self_collision: bool) -> list[WarningRec
         return approximation_warnings(plan.scene.pairs)
     robot = plan.scene.mechanism.uncut or plan.scene.mechanism
     contacts = cached_self_contacts(robot, True)
-    if not contacts.kept:
+    if not contacts.possible:
         text = f"no two shapes of {robot.name!r} can touch, so self_collision has no effect."
         none = [WarningRecord(text, "no-self-collision", robot.name)]
         return none + _ignored_pair_warnings(contacts.always)

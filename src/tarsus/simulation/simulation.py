@@ -411,8 +411,8 @@ class Simulation:
         for name in sizes.keys() & start.keys() & {*names}:
             self._worlds.set(name, start[name], mask)
         for register in self._worlds.program.of_kind("report"):
-            begun = self._initial.get(register.name, np.zeros(register.size))
-            self._worlds.set(register.name, begun, mask)
+            value = self._initial.get(register.name, np.zeros(register.size))
+            self._worlds.set(register.name, value, mask)
         self._start_warnings.outdated = True
 
     # ---------------------------------------------------------------- running
@@ -518,7 +518,7 @@ class Simulation:
             q, start = inputs.to_numpy(self._worlds, self._worlds.get("q")), self._initial["q"]
             self._start_warnings.renew(self.warnings, self.plan, q, start, self.dt)
         parts = self.robot, self.plan, self._worlds, self.controller, self.options
-        begun = RunStart(
+        run_start = RunStart(
             Setup(*parts, self._initial),
             self.dt,
             self.time,
@@ -526,7 +526,7 @@ class Simulation:
             self.warnings,
             self._between(push),
         )
-        return run_logged(begun, time_steps.step_count(seconds, self.dt), progress, to)
+        return run_logged(run_start, time_steps.step_count(seconds, self.dt), progress, to)
 
     # ---------------------------------------------------------------- snapshots and copies
 

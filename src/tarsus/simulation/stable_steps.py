@@ -70,8 +70,8 @@ def min_landing_mass(scene: Scene) -> tuple[float, str]:
 
     The minimum is over all directions and a sample of postures.
     """
-    mechanism, own = scene.mechanism, (scene.mechanism.uncut or scene.mechanism).neutral()
-    poses = own[None] if mechanism.constrained else postures(mechanism, LANDING_POSTURES)
+    mechanism, neutral = scene.mechanism, (scene.mechanism.uncut or scene.mechanism).neutral()
+    poses = neutral[None] if mechanism.constrained else postures(mechanism, LANDING_POSTURES)
     blocks = effective_mass.contact_mobilities(mechanism, poses, scene.candidates)
     largest = np.linalg.eigvalsh(blocks)[..., -1]
     # bound: the sum over all contacts of a body
@@ -143,8 +143,8 @@ def _limits(
     """
     scene, objects = plan.scene, tree.object_bodies(plan.scene.mechanism)
     mechanism, touching = scene.mechanism, touching_contacts(scene, _first(q))
-    own = tuple(c for c in scene.candidates if c.body not in objects)
-    masses = contact_masses(replace(scene, candidates=own) if objects else scene, _first(q))
+    candidates = tuple(c for c in scene.candidates if c.body not in objects)
+    masses = contact_masses(replace(scene, candidates=candidates) if objects else scene, _first(q))
     mass = sum(b.inertia.mass for i, b in enumerate(mechanism.bodies) if i not in objects)
     load = (mass if objects else mechanism.mass) * float(
         np.linalg.norm(mechanism.gravity_acceleration)

@@ -148,10 +148,10 @@ def _find_touching(scene: Scene, q: Array) -> tuple[list[Candidate | Pair], Arra
         return [], np.zeros((0, scene.mechanism.nu)), np.zeros(0)
     b = Builder("together")
     kin = kinematics(scene.mechanism, b.parameter("q", len(q)), SX.zeros(scene.mechanism.nu))
-    seen = contact_kinematics(scene, kin, scene.terrain.symbols(b), contacts)
-    gaps = ca.vertcat(*(touch.contact.gap for touch in seen))
-    share = ca.vertcat(*(touch.contact.stiffness for touch in seen))
-    rows = ca.vertcat(*(ca.horzcat(*row).T for touch in seen for row in touch.rows))
+    contact_kin = contact_kinematics(scene, kin, scene.terrain.symbols(b), contacts)
+    gaps = ca.vertcat(*(touch.contact.gap for touch in contact_kin))
+    share = ca.vertcat(*(touch.contact.stiffness for touch in contact_kin))
+    rows = ca.vertcat(*(ca.horzcat(*row).T for touch in contact_kin for row in touch.rows))
     values = {f"terrain.{name}": value for name, value in scene.terrain.parameters().items()}
     reports = reference.run(b.program(gaps=gaps, rows=rows, share=share), values | {"q": q})
     touches_now = reports["gaps"][0] < TOUCH_DISTANCE
@@ -178,11 +178,13 @@ def _loads(mechanism: Mechanism, normals: Array, weight: Array) -> Array:
         without free roots, that of all joints is.
     """
     free = [
-        at
-        for body, at in zip(mechanism.bodies, mechanism.u_slices, strict=True)
+        u_slice
+        for body, u_slice in zip(mechanism.bodies, mechanism.u_slices, strict=True)
         if body.parent == WORLD and body.joint.kind == "free"
     ]
-    columns = np.concatenate([np.arange(at.start, at.stop) for at in free or mechanism.u_slices])
+    columns = np.concatenate(
+        [np.arange(u_slice.start, u_slice.stop) for u_slice in free or mechanism.u_slices]
+    )
     directions, load = normals[:, columns].T, weight[columns]
     shared, _ = nnls(
         np.vstack([directions, REGULARIZATION * np.eye(len(normals))]),

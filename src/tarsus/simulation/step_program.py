@@ -128,9 +128,9 @@ def trace_step(plan: Plan) -> Program:
         robot = plan.scene.mechanism.uncut or plan.scene.mechanism
         before = b.declare("control", checked_outputs.memory(plan.controller, robot).size)
         command = b.parameter("command", checked_outputs.commands(plan.controller).size)
-        seen = coordinates.uncut_state(mechanism, q, u)
+        uncut = coordinates.uncut_state(mechanism, q, u)
         controller, gains = varied.with_gains(plan.varied, plan.controller, b)
-        now = ControlInputs(robot, steps * dt, *seen, command, before, dt)
+        now = ControlInputs(robot, steps * dt, *uncut, command, before, dt)
         torque, control = checked_outputs.torque(controller, now, gains)
     # actuators
     tau, servos, later = actuate(plan, torque, (q, u, dt), b)
@@ -159,7 +159,7 @@ def trace_step(plan: Plan) -> Program:
 
 
 def actuate(
-    plan: Plan, wanted: SX, at: tuple[SX, SX, SX], b: Builder
+    plan: Plan, wanted: SX, state: tuple[SX, SX, SX], b: Builder
 ) -> tuple[SX, ActuatorForce | None, Values]:
     """Compute torques (actuators,) in the step, actuators that act within it, and registers.
 
@@ -169,7 +169,7 @@ def actuate(
         Plan of the step.
     wanted
         Torques, or control signals from outside.
-    at
+    state
         q, u and dt.
     b
         Builder of the program.
@@ -183,12 +183,12 @@ def actuate(
         return b.store("tau", given, "report"), None, later
     if plan.controller is not None:
         wanted = actuation.signals_from_torques(mechanism, wanted)
-    servos, later = actuation.actuator_forces(plan.actuation, mechanism, wanted, at[2], b)
+    servos, later = actuation.actuator_forces(plan.actuation, mechanism, wanted, state[2], b)
     still = SX.zeros(len(mechanism.actuators))
     if plan.stepper.velocity_level:
         return still, servos, later
     # a stepper with several evaluations holds the force at the start
-    return b.store("tau", servos.at(*at).limited(still)[0], "report"), None, later
+    return b.store("tau", servos.at(*state).limited(still)[0], "report"), None, later
 
 
 def limit_torques(mechanism: Mechanism, torque: SX) -> SX:
@@ -274,11 +274,14 @@ def scale_inertias(plan: Plan, inertias: list[LinearInertia], b: Builder) -> lis
     mechanism = plan.scene.mechanism
     if not plan.scaled_bodies:
         return inertias
-    own, scale = body_inertias(mechanism), b.parameter("mass_scale", len(plan.scaled_bodies))
+    file_inertias, scale = (
+        body_inertias(mechanism),
+        b.parameter("mass_scale", len(plan.scaled_bodies)),
+    )
     heavier = list(inertias)
     for k, name in enumerate(plan.scaled_bodies):
         i = mechanism.body_index(name)
-        heavier[i] = heavier[i] + own[i].scaled(scale[k] - 1)
+        heavier[i] = heavier[i] + file_inertias[i].scaled(scale[k] - 1)
     return heavier
 
 

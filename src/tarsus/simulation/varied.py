@@ -88,7 +88,7 @@ NOTHING_VARIED = Varied()
 
 
 def parse_varied(
-    given: str | Sequence[str] | Mapping[str, Any], mechanism: Mechanism, own: bool
+    given: str | Sequence[str] | Mapping[str, Any], mechanism: Mechanism, file_actuators: bool
 ) -> Varied:
     """Parse the values that a simulation varies by world.
 
@@ -99,20 +99,20 @@ def parse_varied(
         For "delay" the longest delay in steps.
     mechanism
         The robot.
-    own
+    file_actuators
         Whether the actuators are those of the robot's file.
 
     Raises
     ------
     TarsusError
-        If a name is unknown, with near names, or cannot be varied.
+        If a name is unknown or cannot be varied.
     """
     requested = given if isinstance(given, Mapping) else _all_of_kinds(given)
     varied: dict[str, Any] = {}
     for kind, names in requested.items():
         if kind not in KINDS:
             raise unknown_name("number that can be varied", str(kind), KINDS)
-        if own and kind in (*GAIN_KINDS, "strength", "delay"):
+        if file_actuators and kind in (*GAIN_KINDS, "strength", "delay"):
             raise IncompatibleOptions(
                 f"{kind} cannot be varied, because the file's actuators have their own; change it"
                 f" with set({kind}=...).",
@@ -187,17 +187,17 @@ def _joints_with_dry_friction(mechanism: Mechanism) -> list[str]:
 
 def with_joint_parameters(varied: Varied, mechanism: Mechanism, b: Builder) -> Mechanism:
     """Insert symbols for varied joint parameters into the mechanism."""
-    own: dict[str, dict[str, SX]] = {}
+    parameters: dict[str, dict[str, SX]] = {}
     for kind in JOINT_KINDS:
         if names := getattr(varied, kind):
             symbols = b.parameter(f"varied.{kind}", len(names))
             for k, name in enumerate(names):
-                own.setdefault(name, {})[kind] = symbols[k]
-    if not own:
+                parameters.setdefault(name, {})[kind] = symbols[k]
+    if not parameters:
         return mechanism
 
     def body_of(body: Body) -> Body:
-        changed: Any = own.get(body.joint.name)
+        changed: Any = parameters.get(body.joint.name)
         return replace(body, joint=replace(body.joint, **changed)) if changed else body
 
     return replace(mechanism, bodies=tuple(body_of(body) for body in mechanism.bodies))
@@ -264,15 +264,17 @@ def initial_registers(varied: Varied, mechanism: Mechanism, controller: Any) -> 
             values[f"varied.{kind}"] = np.array([getattr(joints[name], kind) for name in names])
     for name in GAIN_KINDS:
         if names := getattr(varied, name):
-            own = getattr(controller, name, None)
-            if own is None or len(names) < len(mechanism.actuators):
-                lacking = f"has no {name}" if own is None else "drives more joints than those named"
+            value = getattr(controller, name, None)
+            if value is None or len(names) < len(mechanism.actuators):
+                lacking = (
+                    f"has no {name}" if value is None else "drives more joints than those named"
+                )
                 raise IncompatibleOptions(
                     f"{name} can be varied only for all servos of a gait at once; this controller"
                     f" {lacking}.",
                     name,
                 )
-            values[f"varied.{name}"] = np.broadcast_to(np.asarray(own, float), len(names)).copy()
+            values[f"varied.{name}"] = np.broadcast_to(np.asarray(value, float), len(names)).copy()
     if varied.strength:
         values["varied.strength"] = np.ones(len(varied.strength))
     if varied.delay:
@@ -343,34 +345,36 @@ def _inertia_register(
             continue
         for name, value in _by_name(kind, given[kind], getattr(varied, kind)).items():
             i = mechanism.body_index(name)
-            at = INERTIAL_COUNT * bodies.index(i)
+            start = INERTIAL_COUNT * bodies.index(i)
             setting = KINDS[kind][1]
             numbers = to_numpy(worlds, setting.read(value, worlds, name))
             numbers = np.broadcast_to(numbers, (len(changes), *(setting.shape or ())))
             for world, number in enumerate(numbers):
-                row = changes[world, at : at + INERTIAL_COUNT]
-                own = _change_inertia(
+                row = changes[world, start : start + INERTIAL_COUNT]
+                changed = _change_inertia(
                     _changed_inertia(mechanism.bodies[i].inertia, row), kind, number, name
                 )
-                row[:] = _linear_parameters(own) - _linear_parameters(mechanism.bodies[i].inertia)
+                row[:] = _linear_parameters(changed) - _linear_parameters(
+                    mechanism.bodies[i].inertia
+                )
     return changes
 
 
-def _change_inertia(own: Inertia, kind: str, value: Any, name: str) -> Inertia:
+def _change_inertia(inertia: Inertia, kind: str, value: Any, name: str) -> Inertia:
     """Set mass, center of mass or inertia tensor of an inertia.
 
     A new mass scales the inertia tensor.
     """
     if kind == "mass":
-        if not own.mass > 0:
+        if not inertia.mass > 0:
             raise InvalidValue(
                 f"mass of {name!r} cannot be changed, because the body has no mass to scale its"
                 " inertia from.",
                 "mass",
             )
-        return Inertia(float(value), own.com, own.about_com * (float(value) / own.mass))
+        return Inertia(float(value), inertia.com, inertia.about_com * (float(value) / inertia.mass))
     if kind == "com":
-        return Inertia(own.mass, value, own.about_com)
+        return Inertia(inertia.mass, value, inertia.about_com)
     smallest, middle, largest = np.linalg.eigvalsh((value + value.T) / 2)
     off = 1e-9 * largest  # the smallest eigenvalue of a rod is zero to round-off
     bad = np.abs(value - value.T).max() > off or largest > (smallest + middle) * 1.001
@@ -380,13 +384,13 @@ def _change_inertia(own: Inertia, kind: str, value: Any, name: str) -> Inertia:
             f" semidefinite and satisfy the triangle inequality, not {value.tolist()}.",
             "inertia",
         )
-    return Inertia(own.mass, own.com, value)
+    return Inertia(inertia.mass, inertia.com, value)
 
 
-def _linear_parameters(own: Inertia) -> Array:
+def _linear_parameters(inertia: Inertia) -> Array:
     """Compute the ten linear parameters of an inertia about the body's origin."""
-    m, c = own.mass, own.com
-    tensor = own.about_com + m * (c @ c * np.eye(3) - np.outer(c, c))
+    m, c = inertia.mass, inertia.com
+    tensor = inertia.about_com + m * (c @ c * np.eye(3) - np.outer(c, c))
     return np.array([m, *(m * c), *tensor[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]]])
 
 

@@ -73,18 +73,18 @@ def world(robot: WorldMember, *others: WorldMember, at: Sequence[Sequence[float]
     # place the robot, then each of the others
     parts = [_with_start(_mechanism(robot))]
     for thing, where in zip(others, at, strict=True):
-        place = [float(x) for x in where]
-        if not 2 <= len(place) <= 4 or not np.isfinite(place).all():
+        position = [float(x) for x in where]
+        if not 2 <= len(position) <= 4 or not np.isfinite(position).all():
             raise InvalidValue(
                 "each position in at must be two to four finite numbers (x, y, height, yaw), not"
                 f" {where}.",
                 "at",
             )
-        x, y, height, yaw = (*place, *[0.0] * (4 - len(place)))
-        own = _with_start(_mechanism(thing))
-        turned = displace(own, Pose(np.zeros(3), rotation_about(UP, yaw)))
-        lift = height - _lowest_point(turned) - CONTACT_DEPTH if own.candidates else height
-        origin = initial_coordinates(turned)[:2] if own.floating else np.zeros(2)
+        x, y, height, yaw = (*position, *[0.0] * (4 - len(position)))
+        member = _with_start(_mechanism(thing))
+        turned = displace(member, Pose(np.zeros(3), rotation_about(UP, yaw)))
+        lift = height - _lowest_point(turned) - CONTACT_DEPTH if member.candidates else height
+        origin = initial_coordinates(turned)[:2] if member.floating else np.zeros(2)
         parts.append(displace(turned, shift([x - origin[0], y - origin[1], lift])))
     things = [k for k, given in enumerate((robot, *others)) if isinstance(given, Thing)]
     return Robot.of(check(merge(parts, things)))

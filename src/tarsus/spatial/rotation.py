@@ -17,8 +17,8 @@ def constant(matrix: NDArray[np.float64]) -> SX:
     """Convert a numeric matrix to SX, without round-off near 0 and +-1, so that products fold."""
     clean = np.array(matrix, dtype=float)
     nearest = np.round(clean)
-    near = np.abs(clean - nearest) < ROUND_OFF
-    clean[near] = nearest[near]
+    is_near = np.abs(clean - nearest) < ROUND_OFF
+    clean[is_near] = nearest[is_near]
     return SX(clean)
 
 

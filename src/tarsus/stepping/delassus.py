@@ -31,7 +31,9 @@ def mobility(coupling: Coupling, builder: Builder, *, constrained: bool) -> Matr
 
     def entry(row: Matrix, c: int) -> SX:
         """Compute the entry of a half-solved row and column c."""
-        free, *reduction = (dot(own, other[c]) for own, other in zip(row, columns, strict=True))
+        free, *reduction = (
+            dot(coefficient, other[c]) for coefficient, other in zip(row, columns, strict=True)
+        )
         return free - reduction[0] if reduction else free
 
     lower = [(r, c) for r in range(size) for c in range(r + 1)]
@@ -76,8 +78,8 @@ def delassus(coupling: Coupling, row_mobility: Matrix, builder: Builder) -> Bloc
     # of blocks of shared bodies only one half is computed
     lower = {(i, j): block(contacts[i], contacts[j]) for i in range(n) for j in range(i + 1)}
     for i in range(n):
-        own = lower[i, i]
-        lower[i, i] = ca.tril(own) + ca.tril(own, False).T
+        diagonal_block = lower[i, i]
+        lower[i, i] = ca.tril(diagonal_block) + ca.tril(diagonal_block, False).T
     lower = builder.store_all("G_contacts", lower)
     return {(i, j): lower[i, j] if j <= i else lower[j, i].T for i in range(n) for j in range(n)}
 

@@ -46,8 +46,8 @@ def over_window(problem: ContactProblem, reference: SX | None) -> ContactProblem
     for i, (contact, closed) in enumerate(zip(problem.contacts, problem.active, strict=True)):
         gained = problem.dt * (problem.free[i] + contact.velocity_product)
         if reference is not None:
-            own = reference[SIZE * i : SIZE * (i + 1)]
-            contact, closed = replace(contact, gap=own[0], velocity=own[1:4]), own[4]
+            initial = reference[SIZE * i : SIZE * (i + 1)]
+            contact, closed = replace(contact, gap=initial[0], velocity=initial[1:4]), initial[4]
         free.append(contact.velocity + gained)
         contacts.append(replace(contact, velocity_product=SX.zeros(3)))
         active.append(closed)

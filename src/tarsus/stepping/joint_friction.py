@@ -134,4 +134,4 @@ def _rise_before(
 ) -> SX:
     """Compute how much the function rises due to the joints that reverse before a position."""
     pairs = zip(positions, rises, strict=True)
-    return sum((ca.if_else(compare(at, limit), rise, 0) for at, rise in pairs), SX(0))
+    return sum((ca.if_else(compare(position, limit), rise, 0) for position, rise in pairs), SX(0))

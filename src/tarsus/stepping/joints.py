@@ -97,9 +97,9 @@ def step_with_joints(scene: Scene, q: SX, start: StepStart, builder: Builder) ->
             deferred = now["overflow"] == SLOTS_DEFERRED
             all_modes = ca.if_else(deferred, initial_modes(joints), all_modes)
         modes = ca.vertsplit(all_modes, cuts)
-        terms = [joint.locking_terms(own) for joint, own in zip(joints, modes, strict=True)]
+        terms = [joint.locking_terms(mode) for joint, mode in zip(joints, modes, strict=True)]
         factor, added, rate, friction = (ca.vertcat(*p) for p in zip(*terms, strict=True))
-        at_limit = ca.vertcat(*(own[0] != 0 for own in modes))
+        at_limit = ca.vertcat(*(mode[0] != 0 for mode in modes))
         restart, without_correction = now["pass"] >= RESTART_PASS, None
         if scene.law.correction_is_optional:
             without_correction = now["at_rest"]
@@ -300,8 +300,8 @@ def next_modes(
     if braked:
         braked_joints = [BrakedJoint(joints[k], modes[k], friction[k]) for k in braked]
 
-        def search(at: Values) -> tuple[Values, SX]:
-            last, u, done = now["point"], at["point"], now["pass"]
+        def search(values: Values) -> tuple[Values, SX]:
+            last, u, done = now["point"], values["point"], now["pass"]
             new_signs, least = next_slide_signs(braked_joints, M, last, u, done)
             return {"ways": ca.vertcat(*new_signs), "point": least}, SX(0)
 
@@ -312,9 +312,9 @@ def next_modes(
             signs[k] = sign
     # joint by joint
     after, wrong = [], SX(0)
-    for k, (joint, own) in enumerate(zip(joints, modes, strict=True)):
+    for k, (joint, mode) in enumerate(zip(joints, modes, strict=True)):
         impulses = limits[k], friction[k]
-        new, differs = joint.next_modes(own, joint.rate(end.u), impulses, signs[k], now["pass"])
+        new, differs = joint.next_modes(mode, joint.rate(end.u), impulses, signs[k], now["pass"])
         after.append(new)
         wrong = ca.logic_or(wrong, differs)
     return point | {"modes": ca.vertcat(*after)}, wrong

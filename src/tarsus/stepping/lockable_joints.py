@@ -138,8 +138,8 @@ def generalized_impulses(scene: Scene, impulse: SX, kin: Kinematics) -> tuple[SX
     total = scatter(mechanism, limited, limits)
     if loops:
         directions = loop_constraints.rate_rows(kin)
-        for k, own in zip(loops, entries(closing), strict=True):
-            total += ca.vertcat(*directions[k]) * own
+        for k, closing_impulse in zip(loops, entries(closing), strict=True):
+            total += ca.vertcat(*directions[k]) * closing_impulse
     return total, scatter(mechanism, braked, friction)
 
 

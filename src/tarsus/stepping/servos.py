@@ -177,7 +177,7 @@ def check_forces(law: AtState, force: SX, now: Values, d: SX, builder: Builder) 
         "force": ca.if_else(drives, line_force, ca.if_else(brakes, 0, force)),
         "damping": ca.if_else(drives, line_slope, ca.if_else(brakes, 0, damping)),
     }
-    after = {name: ca.if_else(out, own, now[name]) for name, own in after.items()}
+    after = {name: ca.if_else(out, value, now[name]) for name, value in after.items()}
     return after | {"wrong": ca.mmax(out)}
 
 

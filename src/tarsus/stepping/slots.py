@@ -160,12 +160,12 @@ class FallenStep(Generic[T]):
         """Choose the contacts of the slots; also count the contacts that got none."""
         scene, memory = self.scene, self.memory
         pressed = [
-            ca.logic_and(number >= 0, scene.law.stays_closed(own))
-            for number, own in zip(memory.numbers, memory.slots, strict=True)
+            ca.logic_and(number >= 0, scene.law.stays_closed(contact_memory))
+            for number, contact_memory in zip(memory.numbers, memory.slots, strict=True)
         ]
         closed = [
-            scene.law.is_closed(touch.contact, own)
-            for touch, own in zip(self.primary, memory.primary, strict=True)
+            scene.law.is_closed(touch.contact, contact_memory)
+            for touch, contact_memory in zip(self.primary, memory.primary, strict=True)
         ]
         pressed = [
             ca.logic_and(flag, ca.logic_not(_has_moved_away(scene, number, self.gaps)))
@@ -181,14 +181,16 @@ class FallenStep(Generic[T]):
 
         def slot_at(j: SX) -> tuple[T, SX, SX]:
             slot = look_up(scene.geometry, numbers, self.gaps, j, self.builder)
-            own = memory_of_contact(scene.law, slot.number, memory)
-            initial = own if warm is None else memory_of_contact(scene.law, slot.number, warm)
-            return self.contact_in_slot(slot), own, initial
+            contact_memory = memory_of_contact(scene.law, slot.number, memory)
+            initial = (
+                contact_memory if warm is None else memory_of_contact(scene.law, slot.number, warm)
+            )
+            return self.contact_in_slot(slot), contact_memory, initial
 
         slots = self.builder.map_range("slots", len(numbers), slot_at)
-        own = ca.vertcat(*(memory for _, memory, _ in slots))
+        contact_memory = ca.vertcat(*(memory for _, memory, _ in slots))
         initial = ca.vertcat(*(memory for _, _, memory in slots))
-        begin = replace(self.start, memory=own)
+        begin = replace(self.start, memory=contact_memory)
         attempt = replace(self.attempt, warm_start=initial)
         end = self.solve_with([contact for contact, _, _ in slots], begin, attempt)
         contact = separate_primary(scene, self.start, memory, self.primary, numbers, end.contact)
@@ -287,10 +289,10 @@ def _number_of_key(scene: Scene, index: SX, gaps: SecondaryGaps, memory: SlotMem
 def memory_of_contact(law: Law, number: SX, memory: SlotMemory) -> SX:
     """Select the law's memory (contact_memory,) of the contact with that number."""
     result = law.new_memory
-    for other, own in zip(memory.numbers, memory.slots, strict=True):
-        result = ca.if_else(ca.logic_and(number >= 0, other == number), own, result)
-    for i, own in enumerate(memory.primary):
-        result = ca.if_else(number == i, own, result)
+    for other, contact_memory in zip(memory.numbers, memory.slots, strict=True):
+        result = ca.if_else(ca.logic_and(number >= 0, other == number), contact_memory, result)
+    for i, contact_memory in enumerate(memory.primary):
+        result = ca.if_else(number == i, contact_memory, result)
     return result
 
 
@@ -338,7 +340,8 @@ def separate_primary(
         for flag, (_, impulse, _) in zip(secondary, solved, strict=True)
     ]
     memories = [
-        ca.if_else(flag, own, law.new_memory) for flag, own in zip(secondary, after, strict=True)
+        ca.if_else(flag, contact_memory, law.new_memory)
+        for flag, contact_memory in zip(secondary, after, strict=True)
     ]
     slot_numbers = [
         ca.if_else(flag, number, EMPTY) for flag, number in zip(secondary, numbers, strict=True)

@@ -29,23 +29,23 @@ def forces_choice() -> Any:
     )
 
 
-def subcycles(scene: Scene, at: StepStart) -> bool:
+def subcycles(scene: Scene, start: StepStart) -> bool:
     """Return whether the law integrates its forces in substeps in this step."""
-    evaluation = at.evaluation
+    evaluation = start.evaluation
     allowed = evaluation.subcycles and evaluation.instant is not None and not evaluation.impact
     return scene.law.subcycles and allowed
 
 
-def rest_of_step(at: StepStart) -> SX:
+def rest_of_step(start: StepStart) -> SX:
     """Compute the time in s from the evaluation of contacts to the end of the step."""
-    return (1 - (at.evaluation.instant or 0.0)) * at.dt
+    return (1 - (start.evaluation.instant or 0.0)) * start.dt
 
 
-def with_sinking(contact: Contact, scene: Scene, at: StepStart) -> Contact:
+def with_sinking(contact: Contact, scene: Scene, start: StepStart) -> Contact:
     """Add the distance by which it may still sink to the contact, for laws that subcycle."""
-    if not subcycles(scene, at):
+    if not subcycles(scene, start):
         return contact
-    return replace(contact, possible_sinking=rest_of_step(at) * ca.fmax(-contact.velocity[0], 0))
+    return replace(contact, possible_sinking=rest_of_step(start) * ca.fmax(-contact.velocity[0], 0))
 
 
 def coordinate_velocity(end: StepOutputs) -> SX:

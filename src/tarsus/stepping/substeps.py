@@ -100,8 +100,12 @@ class Substeps(Stepper):
 
         # one inner step after the other, with summed impulses
         def inner(now: Values) -> tuple[Values, SX]:
-            at = replace(start, q=now["q"], u=now["u"], memory=now["memory"], dt=start.dt / self.n)
-            out = self.stepper.step(scene, replace(at, bilateral=start.bilateral / self.n), builder)
+            instant = replace(
+                start, q=now["q"], u=now["u"], memory=now["memory"], dt=start.dt / self.n
+            )
+            out = self.stepper.step(
+                scene, replace(instant, bilateral=start.bilateral / self.n), builder
+            )
             end = out.values()
             for summed in ("impulse", "bilateral", "joints", "iterations"):
                 if summed in end:
@@ -111,8 +115,8 @@ class Substeps(Stepper):
                 end["stage"] = ca.fmax(now["stage"], end["stage"])
             if out.strikes is not None:
                 size = slot_size(start.q.numel(), start.u.numel(), len(scene.candidates))
-                begun = now["done"] * start.dt / self.n
-                end |= Strikes.of(now).followed_by(out.strikes, begun, size).values()
+                start_time = now["done"] * start.dt / self.n
+                end |= Strikes.of(now).followed_by(out.strikes, start_time, size).values()
             done = now["done"] + 1
             return end | {"done": done}, done < self.n
 

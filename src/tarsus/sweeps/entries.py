@@ -59,21 +59,23 @@ def check(name: str) -> None:
 
     Names of bodies, commands and parameters are checked later.
     """
-    part, dot, own = name.partition(".")
+    part, dot, name_in_part = name.partition(".")
     if not dot and name in (*WORDS, *NUMBERS):
         return
     if not dot or part not in PARTS:
         known = (*WORDS, *NUMBERS, *(f"{p}.NAME" for p in PARTS))
         raise unknown_name("entry of a sweep", name, known)
     known = {"push": tuple(PUSH), "noise": NOISE, "option": tuple(_options())}.get(part)
-    if known is not None and own not in known:
-        raise unknown_name(f"entry {part}.NAME of a sweep", own, known)
+    if known is not None and name_in_part not in known:
+        raise unknown_name(f"entry {part}.NAME of a sweep", name_in_part, known)
 
 
 def check_value(name: str, value: Any) -> None:
     """Raise InvalidValue if the entry must be a number and the value is not one."""
-    part, _, own = name.partition(".")
-    numeric = part in ("seed", "mass", "command", "noise") or (part == "push" and own != "body")
+    part, _, name_in_part = name.partition(".")
+    numeric = part in ("seed", "mass", "command", "noise") or (
+        part == "push" and name_in_part != "body"
+    )
     number = isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
     if numeric and not number:
         raise InvalidValue(f"{name} must be a finite number, not {value!r}.", name)
@@ -99,19 +101,19 @@ def is_structural(name: str, world: Mapping[str, Any]) -> bool:
     UnknownName
         If the law or the terrain has no such parameter.
     """
-    part, dot, own = name.partition(".")
+    part, dot, name_in_part = name.partition(".")
     if not dot:
         return name != "seed"
     if part in ("mass", "command", "noise"):
         return False
     if part == "push":
-        return PUSH[own]
+        return PUSH[name_in_part]
     if part in ("law", "terrain"):
         kind: Any = type(resolve.law(world["law"]) if part == "law" else _terrain(world))
         known = declared(kind)
-        if own not in known:
-            raise unknown_name(f"parameter of the {part} {world[part]}", own, known)
-        return not known[own].numeric or known[own].scalar
+        if name_in_part not in known:
+            raise unknown_name(f"parameter of the {part} {world[part]}", name_in_part, known)
+        return not known[name_in_part].numeric or known[name_in_part].scalar
     return True
 
 

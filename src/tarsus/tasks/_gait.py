@@ -117,8 +117,8 @@ class GaitTask(LearningTask):
         return TrainingDefaults(methods={"ppo": ppo})
 
     def fitted(self, robot: Robot) -> Self:
-        own = gait_defaults(robot)._asdict()
-        return replace(self, **{k: v for k, v in own.items() if getattr(self, k, v) is None})
+        defaults = gait_defaults(robot)._asdict()
+        return replace(self, **{k: v for k, v in defaults.items() if getattr(self, k, v) is None})
 
     def prepared(self, robot: Robot) -> Robot:
         """Bend the robot's knees enough to walk, and add rotor inertias."""

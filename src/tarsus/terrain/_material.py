@@ -75,10 +75,10 @@ def require_factors(owner: str, friction: ArrayLike, stiffness: ArrayLike) -> No
 
 def parameters(patches: Sequence[Patch], **background: float | NDArray) -> dict[str, NDArray]:
     """Collect the parameters of patches and background, without factors of exactly 1."""
-    found = {
+    parameters = {
         f"{name}_background": value for name, value in background.items() if not _is_one(value)
     }
-    values = _graph.columns(**found)
+    values = _graph.columns(**parameters)
     for k, patch in enumerate(patches):
         values[f"patch{k}_center"] = np.asarray(patch.center, float)
         for name in background:
@@ -92,13 +92,13 @@ def factor(name: str, patches: Sequence[Patch], point: SX, p: Any) -> SX:
 
     It is that of the last patch that contains the point, else the background's.
     """
-    found = getattr(p, f"{name}_background", SX(1))
+    value = getattr(p, f"{name}_background", SX(1))
     if not any(hasattr(p, f"patch{k}_{name}") for k in range(len(patches))):
-        return found
+        return value
     for k, patch in enumerate(patches):
         inside = patch.contains(point, getattr(p, f"patch{k}_center"))
-        found = ca.if_else(inside, getattr(p, f"patch{k}_{name}", SX(1)), found)
-    return found
+        value = ca.if_else(inside, getattr(p, f"patch{k}_{name}", SX(1)), value)
+    return value
 
 
 def _is_one(value: float | NDArray) -> bool:

@@ -50,14 +50,14 @@ def first_hits(
         """Compute the heights (k,) above the ground at distances (k,)."""
         points = [origin + s[k] * direction for k, direction in enumerate(directions)]
         heights = terrain.elevations(points, p)
-        return ca.vertcat(*(at[2] - h for at, h in zip(points, heights, strict=True)))
+        return ca.vertcat(*(point[2] - h for point, h in zip(points, heights, strict=True)))
 
     # even steps, until every ray has met the ground
     def advance(now: Values) -> tuple[Values, SX]:
-        at = ca.fmin(reach / max_steps * now["steps"], reach)
-        below = above(ca.repmat(at, len(directions), 1)) <= 0
+        point = ca.fmin(reach / max_steps * now["steps"], reach)
+        below = above(ca.repmat(point, len(directions), 1)) <= 0
         first = ca.logic_and(below, now["hit"] < 0)
-        met = ca.if_else(first, at, now["hit"])
+        met = ca.if_else(first, point, now["hit"])
         done = now["steps"] + 1
         again = ca.logic_and(ca.mmin(met) < 0, done <= max_steps)
         return {"hit": met, "steps": done}, again

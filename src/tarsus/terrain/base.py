@@ -94,8 +94,8 @@ class Terrain(ABC):
 
         It is exact for a height field; a terrain with overhanging or vertical sides overrides it.
         """
-        found = zip(points, self.surfaces(points, p), strict=True)
-        return [point[2] - distance / frame[0, 2] for point, (distance, frame) in found]
+        surfaces = zip(points, self.surfaces(points, p), strict=True)
+        return [point[2] - distance / frame[0, 2] for point, (distance, frame) in surfaces]
 
     def top_edges(self, p: Any) -> list[tuple[SX, SX]]:
         """Return the edges around level tops, where a wider flat face of a robot may rest.

@@ -124,14 +124,16 @@ class Boxes(Terrain):
         return None
 
     def surface(self, point: SX, p: Any) -> tuple[SX, SX]:
-        at = SX.sym("at", 3)
-        boxes = [self._from_box(at, box) for box in ca.vertsplit(p.boxes, NUMBERS)]
-        distance = self._filled(at[2] - p.ground, ca.mmin(ca.vertcat(*boxes)))
-        found = ca.substitute(ca.vertcat(distance, ca.gradient(distance, at)), at, point)
+        position = SX.sym("at", 3)
+        boxes = [self._from_box(position, box) for box in ca.vertsplit(p.boxes, NUMBERS)]
+        distance = self._filled(position[2] - p.ground, ca.mmin(ca.vertcat(*boxes)))
+        surface = ca.substitute(
+            ca.vertcat(distance, ca.gradient(distance, position)), position, point
+        )
         # deep inside, where two sides are equally near, the gradient may vanish
-        steep = ca.sumsqr(found[1:])
-        normal = ca.if_else(steep > 0, found[1:] / ca.sqrt(steep), ca.vertcat(0, 0, 1))
-        return found[0], _frame(normal)
+        steep = ca.sumsqr(surface[1:])
+        normal = ca.if_else(steep > 0, surface[1:] / ca.sqrt(steep), ca.vertcat(0, 0, 1))
+        return surface[0], _frame(normal)
 
     def top_edges(self, p: Any) -> list[tuple[SX, SX]]:
         edges = []
@@ -140,8 +142,12 @@ class Boxes(Terrain):
             a, b = length - self.edge_radius, width - self.edge_radius
             corners = [(a, b), (-a, b), (-a, -b), (a, -b)]
             z = top - self.edge_radius
-            at = [ca.vertcat(x + c * i - s * j, y + s * i + c * j, z) for i, j in corners]
-            edges += [(at[k - 1], at[k] - at[k - 1]) for k in range(4)]
+            corners_of_top = [
+                ca.vertcat(x + c * i - s * j, y + s * i + c * j, z) for i, j in corners
+            ]
+            edges += [
+                (corners_of_top[k - 1], corners_of_top[k] - corners_of_top[k - 1]) for k in range(4)
+            ]
         return edges
 
     @property
@@ -159,11 +165,11 @@ class Boxes(Terrain):
             highest = ca.if_else(ca.fmax(along, across) <= 0, ca.fmax(highest, top), highest)
         return highest
 
-    def _from_box(self, at: SX, box: SX) -> SX:
+    def _from_box(self, position: SX, box: SX) -> SX:
         """Compute the signed distance to a box without lower end, with rounded edges."""
         r = self.edge_radius
-        along, across, top = _beyond_sides(at, box)
-        along, across, above = along + r, across + r, at[2] - top + r
+        along, across, top = _beyond_sides(position, box)
+        along, across, above = along + r, across + r, position[2] - top + r
         outside = _length(*(ca.fmax(side, 0) for side in (along, across, above)))
         return outside + ca.fmin(ca.fmax(ca.fmax(along, across), above), 0) - r
 
@@ -173,10 +179,10 @@ class Boxes(Terrain):
         return ca.fmax(R, ca.fmin(a, b)) - _length(ca.fmax(R - a, 0), ca.fmax(R - b, 0))
 
 
-def _beyond_sides(at: SX, box: SX) -> tuple[SX, SX, SX]:
+def _beyond_sides(position: SX, box: SX) -> tuple[SX, SX, SX]:
     """Compute how far a point (3,) lies beyond a box's sides, and the height of its top, m."""
     c, s, x, y, length, width, top = ca.vertsplit(box)
-    x, y = at[0] - x, at[1] - y
+    x, y = position[0] - x, position[1] - y
     return ca.fabs(c * x + s * y) - length, ca.fabs(c * y - s * x) - width, top
 
 

@@ -164,11 +164,13 @@ class HeightField(Terrain):
             height = p.lookup("heights", SX(0))
             return [(point[2] - height, _graph.LEVEL) for point in points]
         places = [(point[:2] - p.origin) / SX(self._cell) for point in points]
-        nearest = [ca.floor(place + 0.5) for place in places]
-        found = entries(p.lookup("heights", ca.vertcat(*(self._around(node) for node in nearest))))
+        nearest = [ca.floor(position + 0.5) for position in places]
+        heights = entries(
+            p.lookup("heights", ca.vertcat(*(self._around(node) for node in nearest)))
+        )
         return [
-            self._touch(point, place - node, found[9 * k : 9 * k + 9])
-            for k, (point, place, node) in enumerate(zip(points, places, nearest, strict=True))
+            self._touch(point, position - node, heights[9 * k : 9 * k + 9])
+            for k, (point, position, node) in enumerate(zip(points, places, nearest, strict=True))
         ]
 
     def _around(self, node: SX) -> SX:

@@ -49,8 +49,10 @@ class Patched(Terrain):
             raise InvalidValue("Patched: patches must be a tuple of Patch.", "patches")
 
     def parameters(self) -> dict[str, NDArray]:
-        own = _material.parameters(self.patches, friction=self.friction, stiffness=self.stiffness)
-        return own | (self.ground.parameters() if self.ground else {})
+        parameters = _material.parameters(
+            self.patches, friction=self.friction, stiffness=self.stiffness
+        )
+        return parameters | (self.ground.parameters() if self.ground else {})
 
     @property
     def flat(self) -> bool:

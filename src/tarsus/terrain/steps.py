@@ -65,14 +65,16 @@ class Steps(Terrain):
         return None
 
     def surface(self, point: SX, p: Any) -> tuple[SX, SX]:
-        at = SX.sym(
+        position = SX.sym(
             "at", 2
         )  # along the climb from the first riser, and above the foot of the stairs
-        distance = self._distance(at[0], at[1], p)
+        distance = self._distance(position[0], position[1], p)
         here = ca.vertcat(p.climb * (point[0] - p.first), point[2] - p.foot)
-        found = ca.substitute(ca.vertcat(distance, ca.gradient(distance, at)), at, here)
-        length = 1 / ca.sqrt(found[1] ** 2 + found[2] ** 2)
-        forward, up = p.climb * length * found[1], length * found[2]
+        surface = ca.substitute(
+            ca.vertcat(distance, ca.gradient(distance, position)), position, here
+        )
+        length = 1 / ca.sqrt(surface[1] ** 2 + surface[2] ** 2)
+        forward, up = p.climb * length * surface[1], length * surface[2]
         frame = SX(3, 3)
         frame[0, 0], frame[0, 2], frame[1, 0], frame[1, 2], frame[2, 1] = (
             forward,
@@ -81,7 +83,7 @@ class Steps(Terrain):
             -forward,
             1,
         )
-        return found[0], frame
+        return surface[0], frame
 
     def top_edges(self, p: Any) -> list[tuple[SX, SX]]:
         edges = []

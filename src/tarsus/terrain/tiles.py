@@ -61,27 +61,29 @@ class Tiles(Terrain):
         return ca.mmax(slopes)
 
     def surface(self, point: SX, p: Any) -> tuple[SX, SX]:
-        at = SX.sym("at", 2)
-        height = self._height(at, p)
-        found = ca.vertcat(height, ca.gradient(height, at))
-        height, *slopes = ca.vertsplit(ca.substitute(found, at, point[:2]))
+        position = SX.sym("at", 2)
+        height = self._height(position, p)
+        surface = ca.vertcat(height, ca.gradient(height, position))
+        height, *slopes = ca.vertsplit(ca.substitute(surface, position, point[:2]))
         return _graph.touch(point, height, *slopes)
 
-    def _height(self, at: SX, p: Any) -> SX:
+    def _height(self, position: SX, p: Any) -> SX:
         """Compute the height of the ground at a position (2,), m."""
-        tile = ca.floor(at / self.side + 0.5)
-        here = at - self.side * tile
+        tile = ca.floor(position / self.side + 0.5)
+        here = position - self.side * tile
         inward = self.side / 2 - ca.fmax(ca.fabs(here[0]), ca.fabs(here[1]))  # from the border
         hill = ca.fmin(inward, self.side / 2 - self.run)
         waves = 2 * np.pi * max(1, round(self.side / self.length)) / self.side
         egg_box = ca.sin(waves * here[0]) * ca.sin(waves * here[1])
         shapes = ca.vertcat(hill, self._stairs(inward), egg_box, self._stones(tile, here))
-        found, which = SX(0), tile[0] + ACROSS * tile[1]
-        which = which - KINDS * ca.floor((which + 0.5) / KINDS)  # no round-off beside whole numbers
+        result, tile_kind = SX(0), tile[0] + ACROSS * tile[1]
+        tile_kind = tile_kind - KINDS * ca.floor(
+            (tile_kind + 0.5) / KINDS
+        )  # no round-off beside whole numbers
         for kind in range(1, KINDS):
             height = p.heights[kind - 1] * shapes[kind - 1]
-            found = ca.if_else(ca.fabs(which - kind) < 0.5, height, found)
-        return found
+            result = ca.if_else(ca.fabs(tile_kind - kind) < 0.5, height, result)
+        return result
 
     def _stairs(self, inward: SX) -> SX:
         """Count the steps up to a distance `inward` from the border, m.
@@ -101,9 +103,9 @@ class Tiles(Terrain):
         """Compute the stone's height at a position (2,) of a tile (2,), -1 to 1; 0 in grooves."""
         size = self._stone
         count = round(self.side / size)
-        at = here / size + count / 2
-        stone = ca.floor(at)
-        inward = size * ca.fmin(at - stone, 1 - at + stone) / min(self.edge, size / 2)
+        cell = here / size + count / 2
+        stone = ca.floor(cell)
+        inward = size * ca.fmin(cell - stone, 1 - cell + stone) / min(self.edge, size / 2)
         number = ca.dot(SX(SPREAD), stone + count * tile)
         drawn = 2 * (number - ca.floor(number)) - 1
         return drawn * _ramp(inward[0]) * _ramp(inward[1])

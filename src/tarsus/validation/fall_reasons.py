@@ -134,9 +134,11 @@ def spring_deflections(robot: Robot, q: Array) -> dict[str, float]:
     """
     driven = actuated_indices(robot)[1]
     springs = {
-        at.start: body.joint
-        for body, at in zip(robot.bodies, robot.u_slices, strict=True)
-        if body.joint.kind in ("hinge", "slide") and body.joint.stiffness and at.start not in driven
+        u_slice.start: body.joint
+        for body, u_slice in zip(robot.bodies, robot.u_slices, strict=True)
+        if body.joint.kind in ("hinge", "slide")
+        and body.joint.stiffness
+        and u_slice.start not in driven
     }
     lacking = static_forces(robot, q, feet(robot), [*driven, *springs])[len(driven) :]
     return {

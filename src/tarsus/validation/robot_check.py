@@ -165,12 +165,12 @@ def _row(name: str, file: str, seconds: float, options: Mapping[str, Any]) -> Ch
 def _best(name: str, file: str, robot: Robot, seconds: float) -> CheckedRobot:
     """Try servos and steps until the robot stands; return the first result if it never does."""
     tries: list[CheckedRobot] = []
-    for own in (True, False) if _by_own_servos(robot) else (False,):
+    for file_servos in (True, False) if _by_own_servos(robot) else (False,):
         for dt in STEPS:
-            tries.append(_stood(name, file, robot, dt, seconds, own))
+            tries.append(_stood(name, file, robot, dt, seconds, file_servos))
             if not tries[-1].well:
                 continue
-            if own or tries[0].servos != OWN:
+            if file_servos or tries[0].servos != OWN:
                 return tries[-1]
             return replace(tries[-1], why=f"with the servos of its file it {tries[0].outcome}")
     return tries[0]

@@ -56,16 +56,16 @@ class LiveRecorder:
             message = fault.message + advice(simulation.plan, np.asarray(q), dt)
             raise Diverged(message, subject=fault.joint)
         # contacts and signals
-        seen = observe_steps(simulation.plan, worlds, start, records, self._touched)
-        names = seen.plan.scene.geometry.contact_names
+        observed = observe_steps(simulation.plan, worlds, start, records, self._touched)
+        names = observed.plan.scene.geometry.contact_names
         self._touched = names if len(names) <= MAX_REMEMBERED else []
         track = Track(
             simulation.robot,
             np.asarray(start_time + dt * np.arange(1, steps + 1), float),
-            self._coordinates(seen),
-            self._contacts(seen),
+            self._coordinates(observed),
+            self._contacts(observed),
             {},
-            self._signals(seen),
+            self._signals(observed),
         )
         self._lines = {title: signal.names for title, signal in track.signals.items()}
         return track
@@ -74,34 +74,34 @@ class LiveRecorder:
         """Forget earlier steps, so that the next ones do not continue from them."""
         self._states = np.zeros((0, 0), int)
 
-    def _coordinates(self, seen: ObservedSteps) -> Array:
+    def _coordinates(self, observed: ObservedSteps) -> Array:
         """Compute the coordinates (steps, 1, nq) of the uncut mechanism."""
-        uncut = seen.plan.scene.mechanism.uncut is not None
-        return (seen.reports["q_uncut"] if uncut else seen.records["q"]).astype(float)
+        uncut = observed.plan.scene.mechanism.uncut is not None
+        return (observed.reports["q_uncut"] if uncut else observed.records["q"]).astype(float)
 
-    def _contacts(self, seen: ObservedSteps) -> Contacts:
+    def _contacts(self, observed: ObservedSteps) -> Contacts:
         """Compute the contacts; contacts that closed in earlier steps may still be impacts."""
         # phases, from the earlier and the new states
-        parts = {name: values for name, (_, values) in seen.contacts.items()}
+        parts = {name: values for name, (_, values) in observed.contacts.items()}
         state = parts["state"][:, 0].astype(int)
         if self._states.shape[1] != state.shape[1]:  # the set of candidates has changed
             self._states = state[:0]
         states = np.concatenate([self._states, state])
-        phase = phases(states, seen.dt)[-len(state) :]
-        self._states = states[-max(round(FLASH / seen.dt), 1) :]
+        phase = phases(states, observed.dt)[-len(state) :]
+        self._states = states[-max(round(FLASH / observed.dt), 1) :]
         # friction coefficient, if the law has one
         law = self.simulation.law
         known = any(name in law.parameters() for name in names_with_role(type(law), "friction"))
-        mu = np.broadcast_to(seen.solved.mu if known else np.nan, parts["state"].shape)
+        mu = np.broadcast_to(observed.solved.mu if known else np.nan, parts["state"].shape)
         point, force, normal = (
             parts[name] for name in ("contact_point", "force_world", "contact_normal")
         )
         return Contacts(point, force, normal, phase[:, None], mu)
 
-    def _signals(self, seen: ObservedSteps) -> Mapping[str, Signal]:
+    def _signals(self, observed: ObservedSteps) -> Mapping[str, Signal]:
         """Compute the signals that can be plotted."""
-        records, scene = seen.records, seen.plan.scene
-        contacts = scene.geometry.contact_names, seen.solved.impulse[:, 0, :, 0] / seen.dt
+        records, scene = observed.records, observed.plan.scene
+        contacts = scene.geometry.contact_names, observed.solved.impulse[:, 0, :, 0] / observed.dt
         joints = coordinate_names(scene.mechanism), records["q"][:, 0]
         motors = [a.name for a in scene.mechanism.actuators], records["tau"][:, 0]
         return signals(self.simulation.robot, contacts, joints, motors, self._lines)

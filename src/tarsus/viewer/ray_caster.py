@@ -207,18 +207,18 @@ def _colors(scene: RenderScene, camera: Camera, pixels: Array) -> Array:
 
 def _hits(placed: PlacedSolid, eye: Array, rays: Array, depth: Array) -> tuple[Array, Array, Array]:
     """Find indices, depths and normals of the rays that hit a solid closer than `depth`."""
-    near = placed.rays_near(eye, rays)
-    if not len(near):
-        return near, np.zeros(0), np.zeros((0, 3))
+    may_hit = placed.rays_near(eye, rays)
+    if not len(may_hit):
+        return may_hit, np.zeros(0), np.zeros((0, 3))
     rotation = placed.rotation
     origin = (eye - placed.position) @ rotation
     hit, distance, normals = placed.solid.hit(
-        np.tile(origin, (len(near), 1)), rays[near] @ rotation
+        np.tile(origin, (len(may_hit), 1)), rays[may_hit] @ rotation
     )
-    closer = distance[hit] < depth[near[hit]]
+    closer = distance[hit] < depth[may_hit[hit]]
     normals = normals[closer] @ rotation.T
     normals /= np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-12)
-    return near[hit][closer], distance[hit][closer], normals
+    return may_hit[hit][closer], distance[hit][closer], normals
 
 
 def _draw_plane(
@@ -273,10 +273,10 @@ def _draw_shadows(
     points, projected, shaded = points[below], projected[below], np.zeros(len(below), bool)
     for placed, (middle, radius) in zip(casters, discs, strict=True):
         squared = ((projected[:, :2] - middle[:2]) ** 2).sum(1)
-        near = np.flatnonzero(
+        candidates = np.flatnonzero(
             (squared <= radius**2) & (projected[:, 2] <= middle[2] + radius) & ~shaded
         )
-        if len(near):
-            local = (points[near] - placed.position) @ placed.rotation
-            shaded[near] = placed.solid.shades(local, LIGHT @ placed.rotation)
+        if len(candidates):
+            local = (points[candidates] - placed.position) @ placed.rotation
+            shaded[candidates] = placed.solid.shades(local, LIGHT @ placed.rotation)
     colors[visible[below[shaded]]] *= SHADOW_LIGHT

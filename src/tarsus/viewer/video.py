@@ -209,30 +209,30 @@ class Stage:
         )
         # position and distance at which all robots of the grid are in view
         camera = Camera(direction, np.zeros(3), view.width, view.height)
-        aside, up, near = (self._offsets @ camera.axes.T * [1, 1, -1]).T
+        aside, up, toward = (self._offsets @ camera.axes.T * [1, 1, -1]).T
         wide, high = VIEW / 2 * view.width / view.height, VIEW / 2
         distance = self._distance + max(
-            _required_distance(aside, near, wide), _required_distance(up, near, high)
+            _required_distance(aside, toward, wide), _required_distance(up, toward, high)
         )
-        depth = distance - near
+        depth = distance - toward
         shift = [_centered_axis(aside, depth), _centered_axis(up, depth), -distance]
         eye = np.array(shift) @ camera.axes + self._target[step]
         return replace(camera, eye=eye, target=eye - distance * direction)
 
 
-def _required_distance(lateral: Array, near: Array, slope: float) -> float:
+def _required_distance(lateral: Array, toward: Array, slope: float) -> float:
     """Compute the distance from the origin at which a camera sees all points, in m.
 
     Parameters
     ----------
     lateral
         Lateral positions of the points, shape (n,), in m.
-    near
+    toward
         By how much each point is closer to the camera than the origin, shape (n,), in m.
     slope
         Half the width of the view at a distance of 1 m.
     """
-    return float((slope * near + lateral).max() + (slope * near - lateral).max()) / (2 * slope)
+    return float((slope * toward + lateral).max() + (slope * toward - lateral).max()) / (2 * slope)
 
 
 def _centered_axis(lateral: Array, depth: Array) -> float:

@@ -43,7 +43,7 @@ def test_a_world_lists_its_robots_and_objects() -> None:
     feet = [whole.position(stand, f"{leg}_foot")[2] for leg in ("FR", "FL", "HR", "HL")]
     assert min(feet) == pytest.approx(0.0175, abs=0.01), "it stands where it was put"
     # what meets what: of different ones all, of one nothing
-    names = {pair.name for pair in pairs(whole, own=False)}
+    names = {pair.name for pair in pairs(whole, within_robot=False)}
     assert "FR_foot:lid" in names and "box:lid_0" in names and "FR_foot:HL_foot" not in names
     with refused(InvalidValue, "at"):
         tarsus.world(Box(), Ball())

@@ -386,8 +386,12 @@ def test_environments_planners_and_training_use_file_materials(tmp_path: Path) -
     set_so = TrainingSpec(robot=str(path), settings=(*few, "law.mu=0.5"))
     assert set_so.contact_law().parameters()["mu"] == 0.5
     about = set_so.metadata(set_so.create_environment(1))
-    scale = ObservationScale(np.zeros(about["sees"], "f4"), np.ones(about["sees"], "f4"))
-    network = Network((about["sees"], about["action"]), own=about["action"])
+    scale = ObservationScale(
+        np.zeros(about["observation_size"], "f4"), np.ones(about["observation_size"], "f4")
+    )
+    network = Network(
+        (about["observation_size"], about["action_size"]), free_weights=about["action_size"]
+    )
     there = Policy(network, np.zeros(network.count, np.float32), scale, about)
     for law, mu in {"moreau": 0.5, "compliant": 0.35}.items():
         assert trial_environment(there, law, 0.004, "plane").law.parameters()["mu"] == mu

@@ -58,7 +58,7 @@ def gaps(robot: Robot, q: np.ndarray) -> np.ndarray:
         ]
         return segment_distances(*ends[0], *ends[1]) - pair.first.radius - pair.second.radius
 
-    return np.stack([gap(pair) for pair in self_contacts(robot, True).kept], -1)
+    return np.stack([gap(pair) for pair in self_contacts(robot, True).possible], -1)
 
 
 def exact(restitution: float) -> Moreau:
@@ -193,12 +193,14 @@ def test_results_do_not_depend_on_the_position_in_a_batch() -> None:
 def test_collision_pairs_are_selected() -> None:
     robot = Robot.of(read_mjcf(biped()))
     found = self_contacts(robot, True)
-    kept, never = ([pair.name for pair in part] for part in (found.kept, found.never))
+    kept, never = ([pair.name for pair in part] for part in (found.possible, found.never))
     assert "left_thigh:right_thigh" in kept and "trunk:left_foot" in kept
     assert "left_hip:right_hip" in never
     assert not any("left_thigh:left_shank" in name for name in kept + never), "parent and child"
     apart = replace(robot, excluded=(("left_thigh", "right_thigh"),))
-    assert "left_thigh:right_thigh" not in [pair.name for pair in self_contacts(apart, True).kept]
+    assert "left_thigh:right_thigh" not in [
+        pair.name for pair in self_contacts(apart, True).possible
+    ]
 
 
 def test_self_collision_without_pairs_keeps_the_program() -> None:
@@ -214,23 +216,23 @@ def test_explicit_pairs_collide_regardless_of_masks() -> None:
     rows = rows.replace("type='sphere'", "").replace('type="sphere"', 'contype="0" conaffinity="0"')
     pair = "<contact><pair geom1='b0' geom2='b2'/></contact>"
     robot = Robot.of(read_mjcf(f"<mujoco><worldbody>{rows}</worldbody>{pair}</mujoco>"))
-    assert [pair.name for pair in self_contacts(robot, True).kept] == ["b0:b2"]
+    assert [pair.name for pair in self_contacts(robot, True).possible] == ["b0:b2"]
     # no other filter keeps them apart
     away = pair.replace("</contact>", "<exclude body1='b0' body2='b2'/></contact>")
     robot = Robot.of(read_mjcf(f"<mujoco><worldbody>{rows}</worldbody>{away}</mujoco>"))
-    assert [pair.name for pair in self_contacts(robot, True).kept] == ["b0:b2"]
+    assert [pair.name for pair in self_contacts(robot, True).possible] == ["b0:b2"]
     # in whatever order, and where their bits would let them meet
     turned = away.replace("geom1='b0' geom2='b2'", "geom1='b2' geom2='b0'")
     usual = rows.replace('contype="0" conaffinity="0"', "")
     robot = Robot.of(read_mjcf(f"<mujoco><worldbody>{usual}</worldbody>{turned}</mujoco>"))
-    assert len(self_contacts(robot, True).kept) == 3
+    assert len(self_contacts(robot, True).possible) == 3
     # bits below zero are bits of the file
     rows = rows.replace('contype="0" conaffinity="0"', 'contype="-1" conaffinity="-1"')
     robot = Robot.of(read_mjcf(f"<mujoco><worldbody>{rows}</worldbody>{away}</mujoco>"))
-    assert len(self_contacts(robot, True).kept) == 3
+    assert len(self_contacts(robot, True).possible) == 3
     other = away.replace("geom2='b2'", "geom2='b1'")
     robot = Robot.of(read_mjcf(f"<mujoco><worldbody>{rows}</worldbody>{other}</mujoco>"))
-    assert [pair.name for pair in self_contacts(robot, True).kept] == ["b0:b1", "b1:b2"]
+    assert [pair.name for pair in self_contacts(robot, True).possible] == ["b0:b1", "b1:b2"]
 
 
 @pytest.mark.parametrize(
@@ -250,7 +252,7 @@ def test_the_higher_priority_sets_the_friction(first: str, second: str, friction
     rows = rows.replace(f'{first} type="slide"', 'type="slide"')
     rows = rows.replace(f'{second} type="slide"', 'type="slide"')
     robot = Robot.of(read_mjcf(f"<mujoco><worldbody>{rows}</worldbody></mujoco>"))
-    (pair,) = self_contacts(robot, True).kept
+    (pair,) = self_contacts(robot, True).possible
     assert robot.material["mu"] * pair.friction == pytest.approx(friction)
 
 
@@ -267,13 +269,15 @@ APART = "<contact><exclude body1='a' body2='c'/></contact>"
 def test_an_arm_in_a_plane_folds_onto_itself() -> None:
     """Its first and last link overlap in three of four postures, and yet may meet."""
     robot = Robot.of(read_mjcf(FLAT.format(rest="")))
-    assert [f"{p.first.name}:{p.second.name}" for p in self_contacts(robot, True).kept] == ["a:c"]
+    assert [f"{p.first.name}:{p.second.name}" for p in self_contacts(robot, True).possible] == [
+        "a:c"
+    ]
     least = []
     for rest in ("", APART):
         robot = Robot.of(read_mjcf(FLAT.format(rest=rest)))
         simulation = Simulation(robot, controller=None, self_collision=True)
         simulation.set(q=[0, np.pi / 2, np.pi / 2], u=[0, 0, 3.0])
-        pair = self_contacts(Robot.of(read_mjcf(FLAT.format(rest=""))), True).kept[0]
+        pair = self_contacts(Robot.of(read_mjcf(FLAT.format(rest=""))), True).possible[0]
         gap = solid_distance(pair, poses(robot, np.asarray(simulation.run(0.3).q)))
         least.append(gap.min())
     # a step of 2.5 ms at the tip's 1.2 m/s is 3 mm deep at most

@@ -133,8 +133,8 @@ def test_a_played_policy_observes_its_history(
 
     lesson = TrainingSpec(settings=("history=3", "command_interval=0.1", "push_interval=0.14"))
     about = lesson.metadata(lesson.create_environment(1))
-    assert about["sees"] == 150
-    net = Network((150, 12), own=12)
+    assert about["observation_size"] == 150
+    net = Network((150, 12), free_weights=12)
     scale = ObservationScale(np.zeros(150, "f4"), np.ones(150, "f4"))
     policy, seen = Policy(net, np.zeros(net.count, np.float32), scale, about), []
 

@@ -81,6 +81,6 @@ def test_an_ellipsoid_touches_at_its_surface() -> None:
 
 def test_it_is_told_by_name() -> None:
     beside = world(Ball(), Cylinder(radius=0.1, length=0.3), Box(), at=[(0.5, 0.0), (1.0, 0.0)])
-    [notice] = approximation_warnings(self_contacts(beside, False).kept)
+    [notice] = approximation_warnings(self_contacts(beside, False).possible)
     assert (notice.code, notice.subject) == ("shapes-approximated", "cylinder")
     assert "41.4 mm" in notice

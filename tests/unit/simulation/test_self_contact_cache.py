@@ -9,7 +9,7 @@ import pytest
 
 from tarsus import Robot
 from tarsus.model.mjcf import read_mjcf
-from tarsus.morphology.self_contacts import ALWAYS, KEPT, NEVER, classify_pairs, self_contacts
+from tarsus.morphology.self_contacts import ALWAYS, NEVER, POSSIBLE, classify_pairs, self_contacts
 from tarsus.program.run import cache
 from tarsus.simulation.self_contact_cache import cached_self_contacts
 
@@ -30,13 +30,13 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_the_next_process_reads_cached_observables(own_cache: Path) -> None:
     found = self_contacts(ROBOT, True)
-    assert classify_pairs(ROBOT, True) == ALWAYS + NEVER + KEPT
+    assert classify_pairs(ROBOT, True) == ALWAYS + NEVER + POSSIBLE
     assert in_a_new_process(ROBOT, True) == found
     (file,) = own_cache.glob("*.pairs")
     # another process believes what stands there
-    cache.write(file.name, (ALWAYS + KEPT + NEVER).encode())
+    cache.write(file.name, (ALWAYS + POSSIBLE + NEVER).encode())
     read = in_a_new_process(ROBOT, True)
-    assert [pair.name for pair in read.kept] == ["a:c"] and read.always == found.always
+    assert [pair.name for pair in read.possible] == ["a:c"] and read.always == found.always
     # a damaged file is ignored
     file.write_bytes(file.read_bytes()[:-1])
     assert in_a_new_process(ROBOT, True) == found

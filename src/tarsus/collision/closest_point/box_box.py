@@ -90,11 +90,11 @@ class FacePair:
         however many there are.
         """
         reach = SHARING_DISTANCE * self.least
-        (own, _), others = self._vertex(row), [self._vertex(k) for k in range(3 * len(EDGES))]
+        (vertex, _), others = self._vertex(row), [self._vertex(k) for k in range(3 * len(EDGES))]
         together = SX(0)
         for corner, exists in others:
-            apart = (corner - own)[1:] / reach
-            together += ca.if_else(exists, ca.fmax(1 - ca.dot(apart, apart), 0) ** 2, 0)
+            distance = (corner - vertex)[1:] / reach
+            together += ca.if_else(exists, ca.fmax(1 - ca.dot(distance, distance), 0) ** 2, 0)
         return ca.if_else(self.edge, 1, 1 / ca.fmax(together, 1))
 
     def _vertex(self, row: SX | int) -> tuple[SX, SX]:
@@ -243,8 +243,8 @@ def _edges(pose: _RelativePose, first: Block, second: Block) -> tuple[SX, SX, SX
             square = 1 - C[i, j] * C[i, j]
             reach = pose.mine[i1] * ca.fabs(C[i2, j]) + pose.mine[i2] * ca.fabs(C[i1, j])
             reach += pose.other[j1] * ca.fabs(C[i, j2]) + pose.other[j2] * ca.fabs(C[i, j1])
-            apart = ca.fabs(t[i2] * C[i1, j] - t[i1] * C[i2, j]) - reach
-            gap = apart / ca.sqrt(ca.fmax(square, MIN_CROSS_SQUARE))
+            separation = ca.fabs(t[i2] * C[i1, j] - t[i1] * C[i2, j]) - reach
+            gap = separation / ca.sqrt(ca.fmax(square, MIN_CROSS_SQUARE))
             more = ca.logic_and(square > MIN_CROSS_SQUARE, gap > best)
             best, one = ca.if_else(more, gap, best), ca.if_else(more, i, one)
             two = ca.if_else(more, j, two)
@@ -254,15 +254,15 @@ def _edges(pose: _RelativePose, first: Block, second: Block) -> tuple[SX, SX, SX
     across *= side_of(ca.dot(across, second.middle - first.middle))
     across /= ca.sqrt(ca.fmax(ca.dot(across, across), MIN_CROSS_SQUARE))
     lines = []
-    for box, own, k, toward in ((first, a, one, across), (second, b, two, -across)):
+    for box, half_lengths, k, toward in ((first, a, one, across), (second, b, two, -across)):
         half, middle = _cycled(k, box.half), box.middle
         for n in (1, 2):
-            middle += side_of(ca.dot(toward, own[:, n])) * half[n] * own[:, n]
-        lines.append(Segment(middle, half[0] * own[:, 0], half[0] ** 2))
-    apart, along = between(*lines)
+            middle += side_of(ca.dot(toward, half_lengths[:, n])) * half[n] * half_lengths[:, n]
+        lines.append(Segment(middle, half[0] * half_lengths[:, 0], half[0] ** 2))
+    separation, along = between(*lines)
     assert lines[0].half is not None
     nearest = lines[0].middle + along * lines[0].half
-    return best, -across, nearest - 0.5 * apart
+    return best, -across, nearest - 0.5 * separation
 
 
 def _cycled(k: SX, rows: SX) -> SX:

@@ -95,9 +95,11 @@ def capsule_on_box(
     ]
     contacts = []
     for position, exists in positions:
-        at = _at(p + position * d, position, radius, box)
+        contact = _at(p + position * d, position, radius, box)
         contacts.append(
-            CapsuleBoxContact(ca.if_else(exists, at.gap, ABSENT_GAP), at.normal, at.along)
+            CapsuleBoxContact(
+                ca.if_else(exists, contact.gap, ABSENT_GAP), contact.normal, contact.along
+            )
         )
     return contacts
 

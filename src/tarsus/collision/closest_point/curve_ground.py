@@ -260,8 +260,8 @@ def deepest_spans(
     poses = [(kin.world_rotation[b], kin.world_position[b]) for b in bodies]
 
     def search(_: Values) -> tuple[Values, SX]:
-        near = [bounds.may_touch_span(span, heights) for span in spans]
-        flags, near_poses = builder.store_all("near_spans", (Flags.of(near), poses))
+        is_near = [bounds.may_touch_span(span, heights) for span in spans]
+        flags, near_poses = builder.store_all("near_spans", (Flags.of(is_near), poses))
 
         # the near spans, one after the other
         def add_next(now: Values) -> tuple[Values, SX]:

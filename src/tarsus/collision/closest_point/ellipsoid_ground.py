@@ -173,11 +173,13 @@ def closest_points(
         ellipsoids = builder.store_all("ellipsoids", ellipsoids)
     ends = _search_all(geometry, terrain, ellipsoids, sizes, builder)
     points: EllipsoidPoints = {}
-    for ellipsoid, size, own, group in zip(ellipsoids, sizes, ends, groups.values(), strict=True):
+    for ellipsoid, size, vectors, group in zip(
+        ellipsoids, sizes, ends, groups.values(), strict=True
+    ):
         for start, c in group:
-            same = [ca.sumsqr(own[start] - s) < SAME_POINT**2 for s in own[:start]]
+            same = [ca.sumsqr(vectors[start] - s) < SAME_POINT**2 for s in vectors[:start]]
             distinct = ca.logic_not(reduce(ca.logic_or, same, SX(0)))
-            arm = ca.mtimes(ellipsoid.shape, own[start])
+            arm = ca.mtimes(ellipsoid.shape, vectors[start])
             points[c.name] = EllipsoidPoint(arm, distinct, MAX_GAP_RATIO * size)
     return points
 
@@ -196,7 +198,7 @@ def _search_all(
     # ellipsoids near the ground
     below = geometry.terrain.surfaces([ellipsoid.center for ellipsoid in ellipsoids], terrain)
     bounds = EdgeBounds.of(geometry, terrain)
-    near = [
+    is_near = [
         bounds.closes(bounds.height_and_z(ellipsoid.center, *ground)[0], size)
         for ellipsoid, ground, size in zip(ellipsoids, below, sizes, strict=True)
     ]
@@ -222,7 +224,7 @@ def _search_all(
         for s in ellipsoid.starts(frame)
     ]
     searches = [Search(*values, SX(1)) for values in evaluate(begin)]
-    more = ca.logic_and(reduce(ca.logic_or, near), _has_open(searches))
+    more = ca.logic_and(reduce(ca.logic_or, is_near), _has_open(searches))
     last = run_rounds(_values(searches), one_round, ROUNDS, more, builder)
     ends = [search.s for search in _searches(last)]
     return [ends[k : k + STARTS_PER_ELLIPSOID] for k in range(0, len(ends), STARTS_PER_ELLIPSOID)]

@@ -77,36 +77,36 @@ def between(one: Segment, other: Segment) -> tuple[SX, SX]:
     one alone, then s. Parallel segments have many closest points; those nearest to their middles
     are returned, so that the points move continuously.
     """
-    apart, d1, d2 = one.middle - other.middle, one.half, other.half
+    offset, d1, d2 = one.middle - other.middle, one.half, other.half
     if d1 is None:
         if d2 is None:
-            return apart, SX(0)
-        t = _inside(ca.dot(d2, apart) * (1 / (other.square + MIN_SQUARE)))
-        return apart - t * d2, SX(0)
+            return offset, SX(0)
+        t = _inside(ca.dot(d2, offset) * (1 / (other.square + MIN_SQUARE)))
+        return offset - t * d2, SX(0)
     if d2 is None:
-        s = _inside(ca.dot(d1, apart) * (-1 / (one.square + MIN_SQUARE)))
-        return apart + s * d1, s
-    b, c, f = ca.dot(d1, d2), ca.dot(d1, apart), ca.dot(d2, apart)
+        s = _inside(ca.dot(d1, offset) * (-1 / (one.square + MIN_SQUARE)))
+        return offset + s * d1, s
+    b, c, f = ca.dot(d1, d2), ca.dot(d1, offset), ca.dot(d2, offset)
     even = CENTERING * (one.square + other.square) + MIN_SQUARE
     a, e = one.square + even, other.square + even
     s = _inside((b * f - c * e) / (a * e - b * b))
     t = _inside((b * s + f) * (1 / e))
     s = _inside((b * t - c) * (1 / a))
-    return apart + s * d1 - t * d2, s
+    return offset + s * d1 - t * d2, s
 
 
-def length(apart: SX) -> SX:
+def length(offset: SX) -> SX:
     """Return |apart|, m, never zero."""
-    return ca.sqrt(ca.dot(apart, apart) + MIN_LENGTH**2)
+    return ca.sqrt(ca.dot(offset, offset) + MIN_LENGTH**2)
 
 
-def contact_frame(apart: SX) -> SX:
+def contact_frame(offset: SX) -> SX:
     """Build a contact frame (3, 3) with its normal along `apart`: rows normal and tangents.
 
     AXES are turned the shortest way so that the first becomes the normal. The tangents are
     continuous except where the normal is opposite to that axis.
     """
-    away = apart + ca.vertcat(0, 0, MIN_LENGTH)
+    away = offset + ca.vertcat(0, 0, MIN_LENGTH)
     normal = away / ca.sqrt(ca.dot(away, away))
     z, x, y = ca.vertsplit(ca.mtimes(AXES, normal))
     share = 1 / ca.fmax(1 + z, MIN_LENGTH)

@@ -51,18 +51,18 @@ class PairContact:
         one: Segment, other: Segment, radius: Radius, other_radius: Radius
     ) -> PairContact:
         """Compute the contact of two capsules with these radii, m."""
-        apart, along = between(one, other)
-        gap, frame = length(apart) - (radius + other_radius), contact_frame(apart)
+        offset, along = between(one, other)
+        gap, frame = length(offset) - (radius + other_radius), contact_frame(offset)
         center = one.middle if one.half is None else one.middle + along * one.half
         point = center - (radius + 0.5 * gap) * frame[0, :].T
-        return PairContact(gap, frame, (center, center - apart), point)
+        return PairContact(gap, frame, (center, center - offset), point)
 
     @staticmethod
-    def on_box(one: Segment, at: CapsuleBoxContact, radius: Radius) -> PairContact:
+    def on_box(one: Segment, contact: CapsuleBoxContact, radius: Radius) -> PairContact:
         """Compute a contact of a capsule and a box."""
-        center = one.middle if one.half is None else one.middle + at.along * one.half
-        point = center - (radius + 0.5 * at.gap) * at.normal
-        return PairContact(at.gap, contact_frame(at.normal), (center, point), point)
+        center = one.middle if one.half is None else one.middle + contact.along * one.half
+        point = center - (radius + 0.5 * contact.gap) * contact.normal
+        return PairContact(contact.gap, contact_frame(contact.normal), (center, point), point)
 
     @staticmethod
     def of_boxes(one: Block, other: Block, row: SX | int) -> PairContact:
@@ -82,8 +82,8 @@ def pair_contact(kin: Kinematics, pair: Pair) -> PairContact:
         return PairContact.of_boxes(one, other, pair.row)
     if isinstance(other, Segment):
         return PairContact.of_capsules(one, other, pair.first.radius, pair.second.radius)
-    at = capsule_on_box(one.middle, one.half, pair.first.radius, other)[pair.row]
-    return PairContact.on_box(one, at, pair.first.radius)
+    contact = capsule_on_box(one.middle, one.half, pair.first.radius, other)[pair.row]
+    return PairContact.on_box(one, contact, pair.first.radius)
 
 
 def select_contact(contacts: Mapping[int, PairContact], boxes: SX) -> PairContact:
@@ -106,7 +106,7 @@ def pair_gaps(pair: Pair, one: Shape, other: Shape) -> list[SX]:
         faces = find_face_pair(one, other)
         return [faces.contact(row)[0] for row in range(pair.count)]
     if isinstance(other, Block):
-        at = capsule_on_box(one.middle, one.half, pair.first.radius, other)
-        return [contact.gap for contact in at]
-    apart, _ = between(one, other)
-    return [length(apart) - (pair.first.radius + pair.second.radius)]
+        contacts = capsule_on_box(one.middle, one.half, pair.first.radius, other)
+        return [contact.gap for contact in contacts]
+    offset, _ = between(one, other)
+    return [length(offset) - (pair.first.radius + pair.second.radius)]

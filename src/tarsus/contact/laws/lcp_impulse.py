@@ -129,7 +129,7 @@ def without_friction(problem: ContactProblem, last: list[SX], p: Any, builder: B
     n, closed = problem.n, problem.active
     gained = impact_impulses(problem, closed, p, builder)
     Lambda = entries(builder.store("Lambda", ca.vertcat(*gained.x)))
-    start = [own[0] - L > 0 for own, L in zip(last, Lambda, strict=True)]
+    start = [values[0] - L > 0 for values, L in zip(last, Lambda, strict=True)]
     pressed = pivot(lcp(problem, closed, normal_velocity(problem, Lambda), p), start, builder)
     impulses = [ca.vertcat(a + b, 0, 0) for a, b in zip(Lambda, pressed.x, strict=True)]
     settled = ca.logic_and(gained.settled, pressed.settled)
@@ -146,7 +146,7 @@ def with_friction(
     ]
     hard = HardProblem(problem, c, mu, p, builder)
     solver = Exact() if exceeds_dense(hard) else Newton()
-    outcome = solver.solve(hard, [own[:3] for own in last], [own[3] for own in last])
+    outcome = solver.solve(hard, [values[:3] for values in last], [values[3] for values in last])
     return with_derivative(hard, outcome)
 
 

@@ -211,7 +211,7 @@ def one_pass(equations: LinearizedProblem, values: Values) -> tuple[Values, SX]:
     """Solve Eqn. (18) for unsaturated components, apply Eqns. (19)-(20), update the saturation."""
     pressing, sliding = entries(values["pressing"]), entries(values["sliding"])
     G, p, n, size = equations.G, equations.p, len(equations.mu), range(len(equations.wanted))
-    at = [slice(3 * i, 3 * i + 3) for i in range(n)]
+    slices = [slice(3 * i, 3 * i + 3) for i in range(n)]
     directions = [values["direction"][2 * i : 2 * i + 2] for i in range(n)]
     # friction at its limit is known; factors 0 and 1 rather than selections, which the tracer would
     # move out of every product
@@ -224,7 +224,7 @@ def one_pass(equations: LinearizedProblem, values: Values) -> tuple[Values, SX]:
     ]
     solved = minimum_norm(G, b, p.rho, unknown)
 
-    forces = [ca.vertcat(*solved[a]) for a in at]
+    forces = [ca.vertcat(*solved[a]) for a in slices]
     edges = [
         mu * projections.half_line(force[0]) for mu, force in zip(equations.mu, forces, strict=True)
     ]
@@ -240,13 +240,13 @@ def one_pass(equations: LinearizedProblem, values: Values) -> tuple[Values, SX]:
         needed = ca.sqrt(ca.dot(force[1:], force[1:]) + MIN_SQUARE)
         slips = ca.logic_and(pressing[i], needed > edges[i])
         sticks = (
-            ca.dot(directions[i], ca.vertcat(*missing[at[i]])[1:])
+            ca.dot(directions[i], ca.vertcat(*missing[slices[i]])[1:])
             < -p.T_abs * G[3 * i + 1][3 * i + 1]
         )
         directions[i] = ca.if_else(sliding[i], directions[i], force[1:] / needed)
         closes = missing[3 * i] > p.T_abs * G[3 * i][3 * i]
         # decide between stick and slip once friction has converged, or the two alternate forever
-        steady = ca.logic_not(has_changed(values["impulse"][at[i]], impulses[i], p))
+        steady = ca.logic_not(has_changed(values["impulse"][slices[i]], impulses[i], p))
         sliding[i] = ca.if_else(sliding[i], ca.logic_not(ca.logic_and(sticks, steady)), slips)
         pressing[i] = ca.if_else(
             pressing[i], force[0] >= -p.T_abs, ca.logic_and(equations.closed[i], closes)
@@ -278,9 +278,9 @@ def solve_coulomb(
     """
     n = len(equations.mu)
     c = triples(-ca.vertcat(*equations.wanted))
-    at = [slice(3 * i, 3 * i + 3) for i in range(n)]
+    slices = [slice(3 * i, 3 * i + 3) for i in range(n)]
     G = {
-        (i, j): ca.vertcat(*(ca.horzcat(*row[at[j]]) for row in equations.G[at[i]]))
+        (i, j): ca.vertcat(*(ca.horzcat(*row[slices[j]]) for row in equations.G[slices[i]]))
         for i in range(n)
         for j in range(n)
     }

@@ -248,7 +248,9 @@ class Moreau(HardLaw):
         # from the last step's impulses and sliding roots to those of this one
         initial = memory if problem.warm_start is None else problem.warm_start
         last = [ca.if_else(active[i], self.memory_of(initial, i), 0) for i in range(n)]
-        outcome = self._solve_inclusions(hard, [own[:3] for own in last], [own[3] for own in last])
+        outcome = self._solve_inclusions(
+            hard, [values[:3] for values in last], [values[3] for values in last]
+        )
         # memory: impulses and roots for the next warm start
         warm = ca.vertcat(
             *(ca.vertcat(L, s) for L, s in zip(outcome.impulses, outcome.roots, strict=True))

@@ -194,12 +194,12 @@ class BlockSteps:
             slip = off * t + (ca.dot(o, xi[i][1:]) + s * ca.dot(o, L[1:])) * o
             slip = ca.if_else(status.slides, slip, xi[i][1:])
             # a huge diagonal keeps the impulse of an open contact at zero
-            own = ca.vertcat(SX.zeros(1, 3), ca.if_else(status.slides, edge, 0))
+            derivative = ca.vertcat(SX.zeros(1, 3), ca.if_else(status.slides, edge, 0))
             regularization = LOAD_REGULARIZATION * ca.diag(ca.diag(G[i, i]))
-            own = ca.if_else(
-                status.presses, own + regularization, ZERO_IMPULSE_DIAGONAL * SX.eye(3)
+            derivative = ca.if_else(
+                status.presses, derivative + regularization, ZERO_IMPULSE_DIAGONAL * SX.eye(3)
             )
-            rows[i][i] = rows[i][i] + own
+            rows[i][i] = rows[i][i] + derivative
             velocity = ca.vertcat(xi[i][0], slip)
             right.append(-ca.if_else(status.presses, velocity, ZERO_IMPULSE_DIAGONAL * L))
             presses += 3 * [status.presses]
@@ -218,6 +218,6 @@ def largest_residual(hard: HardProblem, impulses: list[SX], statuses: list[Conta
         error = ca.fabs(L - ca.vertcat(status.normal, status.cut))
         length = ca.sqrt(ca.dot(L[1:], L[1:]) + TINY)
         tangential = ca.fmax(error[1], error[2]) / (p.T_abs + p.T_rel * length)
-        own = ca.fmax(error[0] / (p.T_abs + p.T_rel * ca.fabs(L[0])), tangential)
-        largest = ca.fmax(largest, ca.if_else(hard.problem.active[i], own, 0))
+        residual = ca.fmax(error[0] / (p.T_abs + p.T_rel * ca.fabs(L[0])), tangential)
+        largest = ca.fmax(largest, ca.if_else(hard.problem.active[i], residual, 0))
     return ca.if_else(is_finite(flat(impulses)), ca.fmin(largest, OVERFLOW), OVERFLOW)

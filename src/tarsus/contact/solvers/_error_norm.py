@@ -92,11 +92,13 @@ def set_up(
     # friction that could stop a contact can also hold it: mu_K may be larger than mu_S
     mu = entries(builder.store("mu", ground * ca.fmax(p.mu, p.mu_K)))
     mu_K = entries(builder.store("mu_K", ground * p.mu_K))
-    kept = entries(builder.store("c", ca.vertcat(*c)))
+    stored_c = entries(builder.store("c", ca.vertcat(*c)))
     free = entries(builder.store("free", ca.vertcat(*problem.free)))
     closing_speed = entries(builder.store("closing_speed", ca.vertcat(*closing_speed)))
-    equations = ErrorNormProblem(G, free, kept, closing_speed, closed, mu, mu_K, p.damping)
-    pressing = [ca.logic_and(closed[i], ca.logic_or(pressed[i], kept[3 * i] < 0)) for i in range(n)]
+    equations = ErrorNormProblem(G, free, stored_c, closing_speed, closed, mu, mu_K, p.damping)
+    pressing = [
+        ca.logic_and(closed[i], ca.logic_or(pressed[i], stored_c[3 * i] < 0)) for i in range(n)
+    ]
     return equations, Guess(pressing, pressing, sticking, [SX(0)] * n, [SX(0)] * n, ways)
 
 

@@ -75,11 +75,14 @@ class LocalBlock:
         move along its normal and its other tangent. A limb with one joint has none left, and
         without this bound round-off would take its place.
         """
-        a, own = 1 / A[0, 0], tangent_safe_diagonal(A)
+        a, diagonal = 1 / A[0, 0], tangent_safe_diagonal(A)
         k = a * A[1:, 0]
-        S11, S12 = ca.fmax(own[1] - k[0] * A[1, 0], least * own[1]), A[2, 1] - k[0] * A[2, 0]
-        S22 = ca.fmax(own[2] - k[1] * A[2, 0], least * own[2])
-        scale = 1 / ca.fmax(S11 * S22 - S12 * S12, least * S11 * own[2])
+        S11, S12 = (
+            ca.fmax(diagonal[1] - k[0] * A[1, 0], least * diagonal[1]),
+            A[2, 1] - k[0] * A[2, 0],
+        )
+        S22 = ca.fmax(diagonal[2] - k[1] * A[2, 0], least * diagonal[2])
+        scale = 1 / ca.fmax(S11 * S22 - S12 * S12, least * S11 * diagonal[2])
         return ca.vertcat(a, k, S11, S12, S22, scale * S22, -scale * S12, scale * S11)
 
     @staticmethod

@@ -125,12 +125,12 @@ class Cones:
 
     def impulses(self, x: list[SX]) -> list[SX]:
         """Compute L (3,) of each contact."""
-        return [D * own for D, own in zip(self.D, x, strict=True)]
+        return [D * value for D, value in zip(self.D, x, strict=True)]
 
     def regularization(self, i: int) -> SX:
         """Compute e of contact i, a small fraction of its own largest mobility."""
-        own = self.hard.problem.G[i, i]
-        scaled = ca.vertcat(*(self.D[i][k] ** 2 * own[k, k] for k in range(3)))
+        block = self.hard.problem.G[i, i]
+        scaled = ca.vertcat(*(self.D[i][k] ** 2 * block[k, k] for k in range(3)))
         return REGULARIZATION * ca.mmax(scaled)
 
     def velocities(self, x: list[SX]) -> list[SX]:

@@ -58,10 +58,10 @@ def with_derivative(hard: HardProblem, outcome: Outcome) -> Outcome:
         test = test_directions(directions[i])
         for j in range(n):
             rows[i][j] = ca.mtimes([test.T, G[i, j], directions[j]])
-        own, least = rows[i][i], MIN_TANGENT_MOBILITY * G[i, i][0, 0]
-        own[1, 1] = ca.fmax(own[1, 1], least) + roots[i]
-        own[2, 2] = ca.fmax(own[2, 2], least)
-        rows[i][i] = own * (1 + REGULARIZATION * SX.eye(3)) + ca.diag(unused(directions[i]))
+        diagonal, least = rows[i][i], MIN_TANGENT_MOBILITY * G[i, i][0, 0]
+        diagonal[1, 1] = ca.fmax(diagonal[1, 1], least) + roots[i]
+        diagonal[2, 2] = ca.fmax(diagonal[2, 2], least)
+        rows[i][i] = diagonal * (1 + REGULARIZATION * SX.eye(3)) + ca.diag(unused(directions[i]))
     matrix = ca.vertcat(*(ca.horzcat(*row) for row in rows))
     K, directions = hard.builder.guess((matrix, directions))
     # F, and the step
@@ -80,8 +80,8 @@ def solution(K: SX, rest: SX) -> SX:
     """Solve K z = rest for z (3n,), refined once to remove the regularization where possible."""
     factors = eliminated([ca.horzsplit(row) for row in ca.vertsplit(K)])
     first = ca.vertcat(*factors.solve(entries(rest)))
-    own = REGULARIZATION / (1 + REGULARIZATION) * ca.diag(K) * first
-    return first + ca.vertcat(*factors.solve(entries(rest - ca.mtimes(K, first) + own)))
+    regularization = REGULARIZATION / (1 + REGULARIZATION) * ca.diag(K) * first
+    return first + ca.vertcat(*factors.solve(entries(rest - ca.mtimes(K, first) + regularization)))
 
 
 def test_directions(direction: SX) -> SX:

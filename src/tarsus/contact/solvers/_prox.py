@@ -49,17 +49,22 @@ def in_velocities(hard: HardProblem, start: list[SX], *, successive: bool, maxim
     """
     form, n = hard.problem.velocity_form, len(start)
     columns = [slice(3 * i, 3 * i + 3) for i in range(n)]
-    blocks = [ca.mtimes(form.W[:, at].T, form.response[:, at]) for at in columns]
+    blocks = [
+        ca.mtimes(form.W[:, columns_of_contact].T, form.response[:, columns_of_contact])
+        for columns_of_contact in columns
+    ]
     steps = [step_sizes(block, hard.p.alpha) for block in blocks]
     r = hard.builder.store("r", ca.vertcat(*(ca.vertcat(*pair) for pair in steps)))
     u = form.u_free + ca.mtimes(form.response, ca.vertcat(*start))
 
     def sweep(old: list[SX], carried: Values) -> tuple[list[SX], Values]:
         new, u = list(old), carried["u"]
-        for i, at in enumerate(columns):
-            xi = ca.mtimes(form.W[:, at].T, u if successive else carried["u"]) + _b(hard, i)
+        for i, columns_of_contact in enumerate(columns):
+            xi = ca.mtimes(form.W[:, columns_of_contact].T, u if successive else carried["u"]) + _b(
+                hard, i
+            )
             new[i] = projected(hard, i, old[i], xi, (r[2 * i], r[2 * i + 1]))
-            u = u + ca.mtimes(form.response[:, at], new[i] - old[i])
+            u = u + ca.mtimes(form.response[:, columns_of_contact], new[i] - old[i])
         return new, {"u": u}
 
     return iterate(hard, start, sweep, maximum, {"u": u})

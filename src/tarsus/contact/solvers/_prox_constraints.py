@@ -70,14 +70,14 @@ def _sweep(
     new_U, new_B = list(old[0]), list(old[1])
     L_U, L_B = (new_U, new_B) if successive else old
     for i in range(n):
-        at = slice(3 * i, 3 * i + 3)
+        rows = slice(3 * i, 3 * i + 3)
         xi = hard.c[i] + ca.vertcat(
             *(_velocity_from_constraints(form, 3 * i + k, L_B) for k in range(3))
         )
         for j, impulse in enumerate(list_triples(L_U)):
             xi = xi + ca.mtimes(form.G[i, j], impulse)
-        new_U[at] = entries(
-            projected(hard, i, ca.vertcat(*old[0][at]), xi, (r[2 * i], r[2 * i + 1]))
+        new_U[rows] = entries(
+            projected(hard, i, ca.vertcat(*old[0][rows]), xi, (r[2 * i], r[2 * i + 1]))
         )
     for b in range(nb):
         # impulses that were updated last are added last: a row then waits for one product of the

@@ -121,8 +121,10 @@ class Edge:
             right[first + r] = dot(list(column), self.target, right[first + r])
             for c in range(TWIST_SIZE):
                 if c <= r:
-                    own = [row[c] for row in weighted]
-                    K[first + r][first + c] = dot(list(column), own, K[first + r][first + c])
+                    weighted_column = [row[c] for row in weighted]
+                    K[first + r][first + c] = dot(
+                        list(column), weighted_column, K[first + r][first + c]
+                    )
                 tied[first + r][first + c] += column[1] * tied_row[c]
 
     def impulse_with(self, twist: list[SX]) -> SX:
@@ -139,29 +141,31 @@ class BodySteps:
 
     Attributes
     ----------
-    own
-        Inverse diagonal (3,) of each block G_ii (`own_sizes`).
+    inverse_diagonals
+        Inverse diagonal (3,) of each block G_ii (`inverse_diagonals`).
     inertia
         Lower half of M^-1 (6m, 6m).
     """
 
     hard: HardProblem
     shared: SharedBodies
-    own: list[SX]
+    inverse_diagonals: list[SX]
     inertia: Matrix
 
     @staticmethod
-    def of(hard: HardProblem, shared: SharedBodies, own: list[SX]) -> BodySteps:
+    def of(hard: HardProblem, shared: SharedBodies, inverse_diagonals: list[SX]) -> BodySteps:
         """Prepare what does not change from step to step."""
         size = range(len(shared.mobility))
         factor = factorize_dense(shared.mobility)
         columns = [factor.solve([SX(float(r == c)) for r in size]) for c in size]
         inertia = [[columns[c][r] for c in range(r + 1)] for r in size]
-        return BodySteps(hard, shared, own, hard.builder.store_all("inertia", inertia))
+        return BodySteps(
+            hard, shared, inverse_diagonals, hard.builder.store_all("inertia", inertia)
+        )
 
     def sizes(self, i: int) -> tuple[SX, SX]:
         """Compute r_N and r_T of contact i (`step_sizes`)."""
-        r = self.own[i]
+        r = self.inverse_diagonals[i]
         return r[0], ca.fmin(r[1], r[2])
 
     def velocities(self, impulses: list[SX]) -> list[SX]:

@@ -34,7 +34,7 @@ def solve_sticking(
 ) -> Outcome:
     """Solve for the impulses if the pressing contacts (1, else 0) stick and no other one closes.
 
-    `sizes` are those of `own_sizes`.
+    `sizes` are those of `inverse_diagonals`.
     """
     bodies = range(len(shared.mobility) // TWIST_SIZE)
     supported = [SupportedBody.of(hard, shared, b, pressing, sizes) for b in bodies]
@@ -60,7 +60,7 @@ def solve_sticking(
     return Outcome(impulses, SX(1), good, [SX(0)] * len(pressing))
 
 
-def own_sizes(shared: SharedBodies) -> list[SX]:
+def inverse_diagonals(shared: SharedBodies) -> list[SX]:
     """Compute r (3,) of each contact, the inverse diagonal of its Delassus block."""
 
     def inverse_diagonal(first: int, arms: SX) -> SX:
@@ -99,7 +99,7 @@ class SupportedBody:
     def of(
         hard: HardProblem, shared: SharedBodies, body: int, pressing: list[SX], sizes: list[SX]
     ) -> SupportedBody:
-        """Gather the contacts of a body; `sizes` are those of `own_sizes`."""
+        """Gather the contacts of a body; `sizes` are those of `inverse_diagonals`."""
         contacts = [i for i, b in enumerate(shared.body) if b == body]
         gram: Matrix = [[SX(0)] * (r + 1) for r in range(TWIST_SIZE)]
         right, loaded = [SX(0)] * TWIST_SIZE, SX(0)

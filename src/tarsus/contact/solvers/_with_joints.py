@@ -64,7 +64,7 @@ def with_joints(hard: HardProblem, rows: JointRows) -> Outcome:
             b = rows.free[k] + dot(rows.coupling[k], contact_impulses) + others
             joints[k] = joint_impulse(rows, k, b)
         new = {"impulse": ca.vertcat(*impulses), "joints": ca.vertcat(*joints)}
-        before, after = (ca.vertcat(at["impulse"], at["joints"]) for at in (now, new))
+        before, after = (ca.vertcat(values["impulse"], values["joints"]) for values in (now, new))
         new |= {"sweeps": now["sweeps"] + 1, "moving": has_changed(before, after, converged)}
         return new, has_changed(before, after, final)
 

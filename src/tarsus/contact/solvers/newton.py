@@ -37,7 +37,7 @@ from tarsus.contact.solvers._cone_edges import BlockSteps, solve_on_edges
 from tarsus.contact.solvers._exact_blocks import LocalBlock, prepare_blocks, tangent_safe_diagonal
 from tarsus.contact.solvers._interior_point import in_two_rounds, sweep_or_interior
 from tarsus.contact.solvers._shared_edges import BodySteps
-from tarsus.contact.solvers._standing import own_sizes, solve_sticking
+from tarsus.contact.solvers._standing import inverse_diagonals, solve_sticking
 from tarsus.contact.solvers.base import (
     MAX_DENSE,
     HardProblem,
@@ -95,8 +95,8 @@ class StageInputs:
     pressing : list of SX
         1 for each contact that pressed in the last step or would approach without an impulse.
     sizes : list of SX or None
-        `own_sizes` of contacts that share few rigid bodies and are solved through these; None if
-        they are solved by the Delassus matrix.
+        `inverse_diagonals` of contacts that share few rigid bodies and are solved through these;
+        None if they are solved by the Delassus matrix.
     """
 
     method: Newton
@@ -122,14 +122,14 @@ class StageInputs:
             roots = [ca.if_else(restart, 0, root) for root in roots]
         inputs = StageInputs(method, hard, start, roots, pressing, None)
         shared = hard.problem.shared
-        if shared is None or inputs.crowded:
+        if shared is None or inputs.has_many_contacts:
             return inputs
         pressing = hard.builder.store_all("pressing", pressing)
-        sizes = hard.builder.store_all("own", own_sizes(shared))
+        sizes = hard.builder.store_all("inverse_diagonals", inverse_diagonals(shared))
         return replace(inputs, pressing=pressing, sizes=sizes)
 
     @property
-    def crowded(self) -> bool:
+    def has_many_contacts(self) -> bool:
         """Whether there are more contacts than a standing robot usually has."""
         return len(self.start) > MAX_DENSE
 
@@ -228,7 +228,7 @@ def _solve_roots(inputs: StageInputs, _: Outcome | None) -> Outcome:
         "sweeps": SX(0),
         "unsettled": SX(1),
     }
-    steps = inputs.method.root_steps_many if inputs.crowded else inputs.method.root_steps
+    steps = inputs.method.root_steps_many if inputs.has_many_contacts else inputs.method.root_steps
     last = hard.builder.loop(begin, lambda values: _correct_once(hard, local, values), steps)
     impulses, done = triples(last["impulse"]), ca.logic_not(last["unsettled"])
     outcome = Outcome(impulses, last["sweeps"], done, entries(last["root"]))
@@ -265,7 +265,9 @@ CASCADE = (
         lambda inputs: inputs.lies or (inputs.sizes is not None and inputs.movable),
         _solve_edges,
     ),
-    SolverStage("roots", lambda inputs: not (inputs.lies and inputs.crowded), _solve_roots),
+    SolverStage(
+        "roots", lambda inputs: not (inputs.lies and inputs.has_many_contacts), _solve_roots
+    ),
     SolverStage("refinement", lambda inputs: True, _refine, selects=True),
 )
 """The cascade; its last stage ends with interior points where refinement does not converge."""
@@ -315,8 +317,8 @@ def linear_solution(hard: HardProblem, pressing: list[SX], roots: list[SX]) -> S
     for i in range(n):
         added = ca.if_else(pressing[i], 0, ZERO_IMPULSE_DIAGONAL)
         for k in range(3 * i, 3 * i + 3):
-            own = tangent_safe_diagonal(G[i, i])[k - 3 * i] * factor
-            K[k][k] = own + (added if k == 3 * i else added + roots[i])
+            diagonal = tangent_safe_diagonal(G[i, i])[k - 3 * i] * factor
+            K[k][k] = diagonal + (added if k == 3 * i else added + roots[i])
     return ca.vertcat(*factorize_dense(K).solve([-c for c in flat(hard.c)]))
 
 

@@ -58,11 +58,11 @@ def members(program: Program) -> dict[str, str]:
 def step_function(program: Program, name: str, record: str) -> Code:
     """Generate `void NAME(RECORD *d)`, one run over a record with `members` and `work`."""
     program = program.expanded
-    own, temporary = members(program), layout(program)[1]
+    fields, temporary = members(program), layout(program)[1]
 
     def place(register: str, entry: int) -> str:
-        if register in own:
-            return f"d->{own[register]}[{entry}]"
+        if register in fields:
+            return f"d->{fields[register]}[{entry}]"
         return f"d->work[{temporary[register] + entry}]"
 
     writer = _Functions(program, name, record, place)
@@ -141,14 +141,14 @@ def straight(block: BasicBlock, place: Place) -> tuple[str, set[str]]:
 
 def _without_dead_code(lines: list[str]) -> str:
     """Remove definitions that nothing reads."""
-    kept, read = [], set[str]()
+    remaining, read = [], set[str]()
     for line in reversed(lines):
         defined = DEFINED.match(line)
         if defined and defined[1] not in read:
             continue
-        kept.append(line)
+        remaining.append(line)
         read.update(NAME.findall(line[defined.end() :] if defined else line))
-    return "".join(f"{line}\n" for line in reversed(kept))
+    return "".join(f"{line}\n" for line in reversed(remaining))
 
 
 class _Functions:

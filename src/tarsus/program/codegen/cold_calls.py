@@ -129,8 +129,8 @@ class ColdCalls(InactiveLanes):
             f"  br i1 {enters}, label %{tag}.leave, label %{tag}.on, !prof !{branch_weights.COLD}",
             f"{tag}.leave:",
         ]
-        for (name, entry), own in self._copies.items():
-            self._write(self._load(*own, reload=True), name, entry)
+        for (name, entry), copy in self._copies.items():
+            self._write(self._load(*copy, reload=True), name, entry)
         w.lines += [f"  br label %{exit_label}", f"{tag}.on:"]
         w.forget()
 

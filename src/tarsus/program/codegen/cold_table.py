@@ -66,7 +66,7 @@ def call(number: int, condition: str, handover: Handover) -> list[str]:
         Lines: if the entry is null, request the function and wait for it; then call it.
     """
     tag = f"call{number + 1}"
-    entry, ask = (f"getelementptr (ptr, ptr @{of}, i64 {number})" for of in (TABLE, REQUEST))
+    entry, request = (f"getelementptr (ptr, ptr @{of}, i64 {number})" for of in (TABLE, REQUEST))
     return [
         f"  br i1 {condition}, label %{tag}.look, label %{tag}.past, !prof !{COLD}",
         f"{tag}.look:",
@@ -74,7 +74,7 @@ def call(number: int, condition: str, handover: Handover) -> list[str]:
         f"  %{tag}.none = icmp eq ptr %{tag}.first, null",
         f"  br i1 %{tag}.none, label %{tag}.ask, label %{tag}.call",
         f"{tag}.ask:",
-        f"  %{tag}.asking = load ptr, ptr {ask}",
+        f"  %{tag}.asking = load ptr, ptr {request}",
         f"  call void %{tag}.asking()",
         f"  br label %{tag}.wait",
         f"{tag}.wait:",
@@ -95,9 +95,9 @@ def call(number: int, condition: str, handover: Handover) -> list[str]:
 
 def function(body: list[str], tables: int) -> list[str]:
     """Generate a cold function with a body; `tables`: number of its look-up tables."""
-    own = [f"@{TABLES} = global [{tables} x ptr] zeroinitializer"] if tables else []
+    table = [f"@{TABLES} = global [{tables} x ptr] zeroinitializer"] if tables else []
     return [
-        *own,
+        *table,
         f"define void @{NAME}(ptr noalias %world, ptr noalias %tables, ptr noalias %shared) #0 {{",
         "entry:",
         *body,

@@ -65,10 +65,10 @@ def tan(s: Arithmetic, x: str) -> str:
 def atan(s: Arithmetic, x: str) -> str:
     """Compute the arc tangent: 2 ulp."""
     size, one = s.abs(x), s.const(1.0)
-    near, far = s.le(size, s.const(math.sqrt(2) - 1)), s.le(s.const(math.sqrt(2) + 1), size)
-    above = s.select(near, size, s.select(far, s.const(-1.0), s.sub(size, one)))
-    below = s.select(near, one, s.select(far, size, s.add(size, one)))
-    turn = s.select(near, s.const(0.0), s.select(far, s.const(0.5), s.const(0.25)))
+    inner, far = s.le(size, s.const(math.sqrt(2) - 1)), s.le(s.const(math.sqrt(2) + 1), size)
+    above = s.select(inner, size, s.select(far, s.const(-1.0), s.sub(size, one)))
+    below = s.select(inner, one, s.select(far, size, s.add(size, one)))
+    turn = s.select(inner, s.const(0.0), s.select(far, s.const(0.5), s.const(0.25)))
     return s.copysign(atan_from(s, turn, s.div(above, below)), x)
 
 
@@ -79,13 +79,13 @@ def atan2(s: Arithmetic, y: str, x: str) -> str:
     steep = s.lt(wide, high)
     long, short = s.select(steep, high, wide), s.select(steep, wide, high)
     excess = s.sub(short, long)
-    near = s.le(s.fma(short, s.const(math.sqrt(2)), excess), zero)
-    above = s.select(near, short, excess)
-    ratio = s.div(above, s.select(near, long, s.add(short, long)))
+    is_inner = s.le(s.fma(short, s.const(math.sqrt(2)), excess), zero)
+    above = s.select(is_inner, short, excess)
+    ratio = s.div(above, s.select(is_inner, long, s.add(short, long)))
     ratio = s.select(s.eq(short, long), zero, ratio)
     behind = s.neg(ahead)
     ratio = s.mul(ratio, s.select(steep, behind, ahead))
-    from_up = s.select(near, s.select(steep, zero, s.const(0.5)), s.const(0.25))
+    from_up = s.select(is_inner, s.select(steep, zero, s.const(0.5)), s.const(0.25))
     turn = s.fma(behind, from_up, s.const(0.5))
     return s.copysign(atan_from(s, turn, ratio), y)
 

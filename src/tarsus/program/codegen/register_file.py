@@ -65,8 +65,8 @@ class RegisterFile:
         self._sliced = self._sliced_offsets({*self._memory, *self._shared})
         self._sliced_size = sum(program.sizes[name] for name in self._sliced)
         if self.shell.reuses_memory:
-            own = [r.name for r in program.of_kind("temporary") if r.name not in self._addressed]
-            self._temporary, self._work_size = allocate_slots(program, own, shared)
+            local = [r.name for r in program.of_kind("temporary") if r.name not in self._addressed]
+            self._temporary, self._work_size = allocate_slots(program, local, shared)
             self._sliced, self._sliced_size = allocate_slots(program, self._sliced, shared)
         self._saved_count = 0  # largest number of entries saved for inactive lanes
         self._handover_size = 0  # largest number of entries shared with a cold function

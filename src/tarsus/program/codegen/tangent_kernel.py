@@ -184,8 +184,8 @@ class TangentEmitter(Emitter):
         scaled = w.access(f"mul i64 {shift}, {width}")
         offset = w.access(f"add i64 {scaled}, {self._layout.vectors[block.whole]}")
         whole = w.access(f"getelementptr double, ptr %shared, i64 {offset}")
-        own = self._layout.vectors[block.part]
-        part = w.access(f"getelementptr double, ptr %shared, i64 {own}")
+        vectors = self._layout.vectors[block.part]
+        part = w.access(f"getelementptr double, ptr %shared, i64 {vectors}")
         to, source = (whole, part) if block.stored else (part, whole)
         w.declare("void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)")
         w.lines.append(

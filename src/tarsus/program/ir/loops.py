@@ -79,7 +79,7 @@ class Loops(StoredValues):
         list
             The `count` results.
         """
-        return self.scan(name, [SX(0)], count, lambda at: ([at[0] + 1], make(at[0])))[1]
+        return self.scan(name, [SX(0)], count, lambda index: ([index[0] + 1], make(index[0])))[1]
 
     def scan(
         self, name: str, start: list[SX], count: int, step: Callable[[list[SX]], Step[Tree]]

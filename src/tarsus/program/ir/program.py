@@ -113,13 +113,13 @@ class Program:
     def cold_program(self, number: int) -> Program:
         """Extract a cold loop as a separate program."""
         loop, shared = self.cold_loops[number], self.shared_temporaries(number)
-        own, tables = tuple[Register, ...](), self.tables
+        loop_registers, tables = tuple[Register, ...](), self.tables
         if isinstance(loop, ColdLoop):
-            own, tables = loop.traced_body.registers, loop.traced_body.tables
+            loop_registers, tables = loop.traced_body.registers, loop.traced_body.tables
             loop = loop.as_while()
         outside = tuple(r for r in self.of_kind("temporary") if r.name in shared)
         blocks, origin = (replace(loop, cold=False),), f"{self.origin}.{number}"
-        registers = (*self.persistent, *outside, *own)
+        registers = (*self.persistent, *outside, *loop_registers)
         return Program(self.name, registers, blocks, tables, origin=origin)
 
     @cached_property

@@ -66,11 +66,11 @@ def _run_blocks(
                 _run_blocks(program, block.body, registers, remaining, k)
         elif isinstance(block, Slice):
             whole, part = registers[block.whole], registers[block.part]
-            own = slice(iteration * part.shape[1], (iteration + 1) * part.shape[1])
+            columns = slice(iteration * part.shape[1], (iteration + 1) * part.shape[1])
             if block.stored:
-                whole[active, own] = part[active]
+                whole[active, columns] = part[active]
             else:
-                part[active] = whole[active, own]
+                part[active] = whole[active, columns]
         elif isinstance(block, Stamp):
             registers[CYCLES][active] = 0.0
         elif isinstance(block, Lookup):

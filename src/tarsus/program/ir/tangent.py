@@ -87,9 +87,11 @@ def tangent_program(
         lambda names: names.union(*(b.dependencies(names, active) for b in blocks.values())),
     )
     # registers and blocks with tangents
-    kept = needed | active & frozenset(along)
+    retained = needed | active & frozenset(along)
     tangents = [
-        Register(tangent_name(r.name), r.size, r.kind) for r in program.registers if r.name in kept
+        Register(tangent_name(r.name), r.size, r.kind)
+        for r in program.registers
+        if r.name in retained
     ]
 
     def with_tangents(body: tuple[Block, ...]) -> tuple[Block, ...]:
@@ -98,7 +100,7 @@ def tangent_program(
             if isinstance(block, While):
                 result.append(replace(block, body=with_tangents(block.body)))
             else:
-                result += blocks[id(block)].dual(kept) if id(block) in blocks else [block]
+                result += blocks[id(block)].dual(retained) if id(block) in blocks else [block]
         return tuple(result)
 
     name, registers = f"{program.name}_tangent", (*program.registers, *tangents)

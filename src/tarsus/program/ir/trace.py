@@ -107,18 +107,18 @@ class Builder(Loops):
             self._scope, self._blocks, self._pending, self._bindings = scope, blocks, {}, {}
         # check that it reads no other temporaries of the program
         finisher = Finisher(self._registers, self._symbols, self._owner)
-        own = [r for r in self._registers.values() if r.name not in known]
+        created = [r for r in self._registers.values() if r.name not in known]
         read = finisher.registers_read(body)
-        allowed = {*reads, *writes, *(r.name for r in own)}
+        allowed = {*reads, *writes, *(r.name for r in created)}
         forbidden = [n for n in read - allowed if self._registers[n].kind == "temporary"]
-        persistent = [r.name for r in own if r.kind != "temporary"]
+        persistent = [r.name for r in created if r.kind != "temporary"]
         if forbidden or persistent:
             raise ValueError(
                 f"the body of a cold loop reads {forbidden}, which its closure does not capture, or"
                 f" declares {persistent}: use loop(..., cold=True)"
             )
         finished = finisher.finish(body, {*read, *writes})
-        registers = tuple(r for r in own if r.name in read)
+        registers = tuple(r for r in created if r.name in read)
         tables = {name: self._tables[name] for name in tables_of(finished)}
         return LoopBody(registers, finished, tables)
 

@@ -122,8 +122,8 @@ def node_activity(
     for node in t.nodes:
         args = [masks[a] for a in node.args]
         if node.op == "input":
-            own = registers.get(block.inputs[node.slot[0]])
-            masks.append(all_groups if own is None else own[node.slot[1]])
+            active = registers.get(block.inputs[node.slot[0]])
+            masks.append(all_groups if active is None else active[node.slot[1]])
         elif node.op == "const":
             masks.append(all_groups if node.value else 0)
         elif node.op in ("mul", "if_else_zero"):

@@ -60,9 +60,9 @@ def _after_block(block: BasicBlock, copies: Copies, record: set[str]) -> Copies:
             source[to] = copies.get(read, read)
     # entries of the record that change
     changed = {to for to in moves if to[0] in record and source.get(to) != to}
-    kept = {entry: own for entry, own in copies.items() if entry not in moves}
-    kept |= {to: own for to, own in source.items() if to[0] not in record}
-    return {entry: own for entry, own in kept.items() if own not in changed}
+    remaining = {entry: copied for entry, copied in copies.items() if entry not in moves}
+    remaining |= {to: copied for to, copied in source.items() if to[0] not in record}
+    return {entry: copied for entry, copied in remaining.items() if copied not in changed}
 
 
 def _moves(block: BasicBlock) -> dict[Entry, Entry | None]:
@@ -82,5 +82,7 @@ def kill(copies: Copies, blocks: Sequence[Block]) -> Copies:
     """Select the copies that are still available after the blocks."""
     names = set(written_registers(tuple(blocks)))
     return {
-        entry: own for entry, own in copies.items() if entry[0] not in names and own[0] not in names
+        entry: source
+        for entry, source in copies.items()
+        if entry[0] not in names and source[0] not in names
     }

@@ -58,14 +58,14 @@ def cold_interfaces(program: Program, shared: tuple[str, ...] = ()) -> list[Cold
     list of ColdInterface
         Interfaces, in the order of `program.cold_loops`.
     """
-    own = [_accesses(program, [loop]) for loop in program.cold_loops]
+    accesses = [_accesses(program, [loop]) for loop in program.cold_loops]
     rest = _accesses(program, program.blocks, set(map(id, program.cold_loops)))
     outside = {(name, k) for name in shared for k in range(program.sizes[name])}
     rest.read.update(outside)
     rest.written.update(outside)
     interfaces = []
-    for k, inside in enumerate(own):
-        others = [rest, *own[:k], *own[k + 1 :]]
+    for k, inside in enumerate(accesses):
+        others = [rest, *accesses[:k], *accesses[k + 1 :]]
         read, written = set[Entry](), set[Entry]()
         for other in others:
             read |= other.read

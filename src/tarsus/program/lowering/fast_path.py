@@ -76,14 +76,14 @@ def _from_inside_loop(program: Program, is_cold: Callable[[Block], bool]) -> Fas
     loops = [k for k, block in enumerate(blocks) if isinstance(block, While) and not block.cold]
     if not loops or not _always_entered(blocks, loops[-1]):
         return None
-    at, after = loops[-1], blocks[loops[-1] + 1 :]
-    loop, remaining = blocks[at], MAX_LENGTH - sum(map(_length, after))
+    loop_index, after = loops[-1], blocks[loops[-1] + 1 :]
+    loop, remaining = blocks[loop_index], MAX_LENGTH - sum(map(_length, after))
     assert isinstance(loop, While)
     first = _first_block(loop.body, remaining, is_cold) if remaining >= 0 else None
     if first is None:
         return None
     # copies that are available in every iteration
-    before = kill(available_copies(program, blocks[:at], at)[-1], (loop,))
+    before = kill(available_copies(program, blocks[:loop_index], loop_index)[-1], (loop,))
     copies = available_copies(program, loop.body, first, before)
     copies = copies[first:-1] + available_copies(program, after, 0, copies[-1])
     return FastPath((*loop.body[first:], *after), copies, loop, len(loop.body) - first)
@@ -109,11 +109,11 @@ def _length(block: Block) -> int:
     return block.function.n_instructions() if isinstance(block, BasicBlock) else 0
 
 
-def _always_entered(blocks: Sequence[Block], at: int) -> bool:
+def _always_entered(blocks: Sequence[Block], index: int) -> bool:
     """Return whether the block before a loop sets its condition to a nonzero constant."""
-    before, loop = blocks[at - 1], blocks[at]
+    before, loop = blocks[index - 1], blocks[index]
     assert isinstance(loop, While)
-    if not at or not isinstance(before, BasicBlock) or loop.condition not in before.outputs:
+    if not index or not isinstance(before, BasicBlock) or loop.condition not in before.outputs:
         return False
     output, is_nonzero = before.outputs.index(loop.condition), dict[int, bool]()
     for code, to, one, two in instructions(before.function).tolist():

@@ -37,8 +37,8 @@ def _registers_needed(t: Tape) -> list[int]:
     """Compute the Sethi-Ullman number of each node: registers of its tree without sharing."""
     need: list[int] = []
     for node in t.nodes:
-        own = sorted((need[a] for a in set(node.args)), reverse=True)
-        need.append(max((n + k for k, n in enumerate(own)), default=int(node.op != "const")))
+        counts = sorted((need[a] for a in set(node.args)), reverse=True)
+        need.append(max((n + k for k, n in enumerate(counts)), default=int(node.op != "const")))
     return need
 
 

@@ -34,14 +34,14 @@ def allocate_slots(
     ranges, allocated, size = _live_ranges(program, shared), list[tuple[LiveRange, int, int]](), 0
     offsets = dict.fromkeys(names, 0)
     for name in sorted(ranges.keys() & offsets.keys(), key=lambda name: (ranges[name], name)):
-        entries, own, offset = program.sizes[name], ranges[name], 0
-        live = sorted((a, b) for other, a, b in allocated if _overlap(own, other))
+        entries, spans, offset = program.sizes[name], ranges[name], 0
+        live = sorted((a, b) for other, a, b in allocated if _overlap(spans, other))
         for first, end in live:
             if offset + entries <= first:
                 break
             offset = max(offset, end)
         offsets[name] = offset
-        allocated.append((own, offset, offset + entries))
+        allocated.append((spans, offset, offset + entries))
         size = max(size, offset + entries)
     return offsets, size
 
@@ -69,8 +69,8 @@ def _live_ranges(program: Program, shared: Collection[str]) -> dict[str, LiveRan
     }
     ranges: dict[str, LiveRange] = {}
     for k, (name, _, enclosing) in zip(numbers, touched, strict=True):
-        own = [i for i, loop in enumerate(enclosing) if (name, loop) in local]
-        inner = enclosing[own[0] + 1 :] if own else enclosing
+        local_loops = [i for i, loop in enumerate(enclosing) if (name, loop) in local]
+        inner = enclosing[local_loops[0] + 1 :] if local_loops else enclosing
         first, last = loops[inner[0]] if inner else (k, k)
         known = ranges.get(name, (first, last))
         ranges[name] = min(known[0], first), max(known[1], last)

@@ -99,13 +99,15 @@ class SplitBlock:
         # nodes that differ by direction
         self.differs: list[bool] = []
         for node in t.nodes:
-            own = node.op == "input" and block.inputs[node.slot[0]] in varying
-            self.differs.append(own or any(self.differs[a] for a in node.args))
+            varies = node.op == "input" and block.inputs[node.slot[0]] in varying
+            self.differs.append(varies or any(self.differs[a] for a in node.args))
         stores = [(block.outputs[k], entry, node) for (k, entry), node in t.outputs]
         self.stores = [store for store in stores if store[0] in varying]
         # the others, and which of them are used by those
         nodes = list(zip(t.nodes, uses, self.differs, strict=True))
-        used_by_directions = [a for node, used, own in nodes if used and own for a in node.args]
+        used_by_directions = [
+            a for node, used, varies in nodes if used and varies for a in node.args
+        ]
         used_by_directions += [node for _, _, node in self.stores]
         saved = dict.fromkeys(
             k for k in used_by_directions if not self.differs[k] and t.nodes[k].op != "const"
@@ -145,12 +147,14 @@ class SplitBlock:
         """Split into chunks of a size; None if they need too many slots."""
         # the chunk that computes each value, and the last one that uses it; inputs are reloaded
         t = self.tape
-        computed = {k: at // size for at, k in enumerate(nodes) if t.nodes[k].op != "input"}
+        computed = {
+            k: position // size for position, k in enumerate(nodes) if t.nodes[k].op != "input"
+        }
         last_use = dict(computed)
-        for at, k in enumerate(nodes):
+        for position, k in enumerate(nodes):
             for a in t.nodes[k].args:
                 if a in computed:
-                    last_use[a] = at // size
+                    last_use[a] = position // size
         # outputs are stored right away, unless the block also reads the register
         last_chunk = max(len(nodes) - 1, 0) // size
         stores_of: list[list[Store]] = [[] for _ in range(last_chunk + 1)]
@@ -165,15 +169,15 @@ class SplitBlock:
         free, slots, used = list[int](), dict[int, int](), 0
         chunks: list[TangentChunk] = []
         for number in range(last_chunk + 1):
-            own = nodes[number * size : (number + 1) * size]
-            live_out = [k for k in own if k in computed and last_use[k] > number]
+            chunk_nodes = nodes[number * size : (number + 1) * size]
+            live_out = [k for k in chunk_nodes if k in computed and last_use[k] > number]
             saved: dict[int, int] = {}
             for k in live_out:
                 if not free:
                     free, used = [used], used + 1
                 saved[k] = free.pop()
             slots |= saved
-            chunks.append(TangentChunk(own, stores_of[number], saved))
+            chunks.append(TangentChunk(chunk_nodes, stores_of[number], saved))
             free += [slots[k] for k in slots if last_use[k] == number and k not in saved]
         return None if used > self._max_slots else GroupSchedule(nonzero, chunks, slots)
 

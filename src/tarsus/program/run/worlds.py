@@ -235,7 +235,7 @@ class Worlds(Backend):
         all_finished, stop = Event(), None
 
         def work(k: int) -> None:
-            if claimed.setdefault(k, own := object()) is own:
+            if claimed.setdefault(k, token := object()) is token:
                 self._kernel(data, log, tables, *self._spans[k], steps, self.groups)
                 finished.add(k)
                 if len(finished) == len(self._spans):

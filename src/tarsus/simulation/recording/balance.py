@@ -105,9 +105,9 @@ def support_margin(points: Array, carries: NDArray[np.bool_], target: Array) -> 
         side = ((points - points[:, first[k], None]) * normal[:, k, None]).sum(-1)
         beyond = np.where(carries, side, -np.inf).max(-1), np.where(carries, -side, -np.inf).max(-1)
         inside = ((points[:, first[k]] - target) * normal[:, k]).sum(-1)
-        tiny = 1e-12 + 1e-9 * length[:, k]
+        tolerance = 1e-12 + 1e-9 * length[:, k]
         for sign, over in zip((1.0, -1.0), beyond, strict=True):
-            edge = usable[:, k] & (over <= tiny)
+            edge = usable[:, k] & (over <= tolerance)
             nearest = np.where(edge, np.minimum(nearest, sign * inside), nearest)
     # a single point, or none
     alone = carries.sum(1) == 1

@@ -112,7 +112,7 @@ def find_fault(
     mask, places = (fast, robot.u_slices) if fast[step, world].any() else (far, robot.q_slices)
     entry = int(np.argmax(mask[step, world]))
     ends = zip(robot.bodies, places, strict=True)
-    joint = next(body.joint.name for body, at in ends if entry < at.stop)
+    joint = next(body.joint.name for body, q_slice in ends if entry < q_slice.stop)
     where = f" of world {world}" if part["q"].shape[1] > 1 else ""
     how = "moves faster than its steps can follow" if mask is fast else "left the physical range"
     if not (np.isfinite(u[step, world]).all() and np.isfinite(q[step, world]).all()):

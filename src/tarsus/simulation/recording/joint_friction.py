@@ -20,17 +20,17 @@ def friction_limits(plan: Plan, worlds: Backend) -> Array:
     """Collect the dry friction (1 or worlds, nu), in N m or N, of joints whose law is solved."""
     mechanism = plan.scene.mechanism
     bodies = zip(mechanism.bodies, mechanism.u_slices, strict=True)
-    joints = {k: body.joint for body, at in bodies for k in range(at.start, at.stop)}
+    joints = {k: body.joint for body, u_slice in bodies for k in range(u_slice.start, u_slice.stop)}
     places = [row.u for row in all_lockable(plan.scene) if row.has_friction]
     limits = np.zeros((1, mechanism.nu))
-    limits[:, places] = [joints[at].dry_friction for at in places]
+    limits[:, places] = [joints[u_slice].dry_friction for u_slice in places]
     if plan.varied.dry_friction:
-        own = np.atleast_2d(worlds.get("varied.dry_friction"))
-        limits = np.repeat(limits, len(own), axis=0)
+        by_world = np.atleast_2d(worlds.get("varied.dry_friction"))
+        limits = np.repeat(limits, len(by_world), axis=0)
         names = list(plan.varied.dry_friction)
-        for at in places:
-            if joints[at].name in names:
-                limits[:, at] = own[:, names.index(joints[at].name)]
+        for u_slice in places:
+            if joints[u_slice].name in names:
+                limits[:, u_slice] = by_world[:, names.index(joints[u_slice].name)]
     return limits
 
 

@@ -260,8 +260,8 @@ def log_warnings(mechanism: Mechanism, log: xr.Dataset) -> list[WarningRecord]:
     # excess of each joint beyond its limits
     beyond: dict[str, float] = {}
     q = log["q_uncut" if "q_uncut" in log else "q"].values
-    for body, at in zip(mechanism.bodies, mechanism.q_slices, strict=True):
-        joint, values = body.joint, q[..., at.start]
+    for body, q_slice in zip(mechanism.bodies, mechanism.q_slices, strict=True):
+        joint, values = body.joint, q[..., q_slice.start]
         if joint.nq == 1:
             beyond[joint.name] = max(
                 float(values.max()) - joint.upper, joint.lower - float(values.min())

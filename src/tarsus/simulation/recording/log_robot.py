@@ -51,8 +51,8 @@ def robot_of(run: Mapping[str, Any] | xr.Dataset) -> Robot:
             "robot",
         )
     if file == Path():
-        if own := _IN_PYTHON.get(str(attrs.get("model_sha256"))):
-            return own
+        if robot := _IN_PYTHON.get(str(attrs.get("model_sha256"))):
+            return robot
         return _built_in(name, attrs)
     if not is_file(file):
         raise InvalidFile(

@@ -221,8 +221,8 @@ def _check_dimensions(log: xr.Dataset) -> None:
         if name not in log.variables:
             continue
         dims = tuple(map(str, log.variables[name].dims))
-        own = tuple(dim for dim in dims if dim != "world")
-        if own != wanted or ("world" in dims and dims.index("world") != dims[:1].count("time")):
+        stored = tuple(dim for dim in dims if dim != "world")
+        if stored != wanted or ("world" in dims and dims.index("world") != dims[:1].count("time")):
             raise InvalidFile(
                 f"not a log of tarsus run: the dimensions of {name} must be"
                 f" {', '.join(wanted) or 'none'}, not {', '.join(dims) or 'none'}.",
@@ -243,8 +243,8 @@ def _check_dimensions(log: xr.Dataset) -> None:
             raise InvalidFile(f"not a log of tarsus run: it lacks {name}.", name)
         if name in log.variables:
             labels = log.variables[name]
-            own = labels.values.ravel().tolist()
-            words = all(isinstance(label, str) and label.isprintable() for label in own)
+            stored = labels.values.ravel().tolist()
+            words = all(isinstance(label, str) and label.isprintable() for label in stored)
             if labels.dims != (name,) or not words:
                 raise InvalidFile(f"{name} must hold one printable name per entry.", name)
             if len(set(labels.values.tolist())) < labels.size:

@@ -38,10 +38,10 @@ def encode(log: xr.Dataset, unlimited: str) -> tuple[bytes, bytes]:
     # encode twice, because offsets depend on the header's length
     count, head = sizes[unlimited], b""
     for _ in range(2):
-        places, at = dict[str, int](), len(head)
+        places, offset = dict[str, int](), len(head)
         for name, variable in (*fixed.items(), *steps.items()):
-            places[name] = at
-            at += variable.size_in_file(name in steps)
+            places[name] = offset
+            offset += variable.size_in_file(name in steps)
         lengths = sizes | {unlimited: 0}
         listed = [
             _header(
@@ -80,9 +80,11 @@ class _Variable:
         return -(-prod(shape) * self.data.itemsize // 4) * 4
 
 
-def _header(name: str, variable: _Variable, dimensions: list[int], place: tuple[int, int]) -> bytes:
+def _header(
+    name: str, variable: _Variable, dimensions: list[int], extent: tuple[int, int]
+) -> bytes:
     """Encode the header entry of a variable: name, dimension numbers, size and offset."""
-    size, begin = place
+    size, begin = extent
     return b"".join((
         _name(name),
         struct.pack(f">i{len(dimensions)}i", len(dimensions), *dimensions),

@@ -116,13 +116,15 @@ def solved_steps(run: Trajectory) -> tuple[Solved, dict[str, Array]]:
     samples = {name: value.reshape(run.steps, -1) for name, value in given.items()}
     recorded = frozenset(name for name, value in optional.items() if value is not None)
     program = observing_program(run.robot, run.ends, recorded, run.instant, run.stages)
-    seen = evaluate(program, samples)
-    before, after = (seen[name].reshape(run.steps, n, 3) for name in ("before", "after"))
-    gap = seen["gap"] if run.gap is None else run.gap
+    observed = evaluate(program, samples)
+    before, after = (observed[name].reshape(run.steps, n, 3) for name in ("before", "after"))
+    gap = observed["gap"] if run.gap is None else run.gap
     material = {"mu": 0.0 if run.mu is None else run.mu, "e_N": run.e_N, "e_T": run.e_T}
     if run.correction is not None:
         material["correction"] = run.correction
-    return Solved(gap, impulse, before, after, tolerance=run.tolerance, dt=run.dt, **material), seen
+    return Solved(
+        gap, impulse, before, after, tolerance=run.tolerance, dt=run.dt, **material
+    ), observed
 
 
 @lru_cache(maxsize=CACHE_SIZE)
@@ -164,24 +166,24 @@ def observing_program(
 
     # kinematics and contacts where the step evaluated them
     q = displace(robot, q0, u0, instant * dt) if instant else q0
-    seen, contacts = kinematics(robot, q, u0), []
+    kin, contacts = kinematics(robot, q, u0), []
     for i, (body, other) in enumerate(ends):
         axes = ca.reshape(frame[9 * i : 9 * i + 9], 3, 3).T
-        at = None if point is None else point[3 * i : 3 * i + 3]
-        place, gap = _contact_point(seen, i, body, axes[0, :].T, at)
-        world = jacobian.dense(jacobian.point_jacobian(seen, body, place), robot.nu)
+        at_point = None if point is None else point[3 * i : 3 * i + 3]
+        position, gap = _contact_point(kin, i, body, axes[0, :].T, at_point)
+        world = jacobian.dense(jacobian.point_jacobian(kin, body, position), robot.nu)
         if other != WORLD:
-            place, _ = _contact_point(seen, i, other, axes[0, :].T, at)
-            world -= jacobian.dense(jacobian.point_jacobian(seen, other, place), robot.nu)
+            position, _ = _contact_point(kin, i, other, axes[0, :].T, at_point)
+            world -= jacobian.dense(jacobian.point_jacobian(kin, other, position), robot.nu)
         rows = ca.mtimes(axes, world)
         contacts.append(ObservedContact(gap, rows, ca.mtimes(rows, u0)))
 
     # the criteria
     nothing, drive = SX.zeros(robot.nu), Drive(motors, SX.zeros(len(robot.loops)))
-    closing_force = nothing if closing is None else loop_constraints.force(seen, closing)
+    closing_force = nothing if closing is None else loop_constraints.force(kin, closing)
     step = ObservedStep(
         start=kinematics(robot, q0, u0),
-        seen=seen,
+        seen=kin,
         end=kinematics(robot, q1, u1),
         inertias=rnea.body_inertias(robot),
         dt=dt,

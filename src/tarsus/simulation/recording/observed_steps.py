@@ -75,16 +75,18 @@ def observe_steps(
     steps, count, n = *records["q"].shape[:2], len(plan.scene.geometry.contact_names)
     dt = float(worlds.get("dt")[0, 0])
     before = {k: np.concatenate([start[k][None], records[k][:-1]]) for k in ("q", "u", "memory")}
-    seen = _observe(plan, worlds, before, records)
+    observed = _observe(plan, worlds, before, records)
     # contacts: impulses in contact frames, compared with the law
     impulse = records["impulse"].reshape(steps, count, n, 3).astype(float)
-    vectors = {k: seen[k].reshape(steps, count, n, 3) for k in VECTORS}
-    material = _material(plan.scene.law, worlds, seen["friction"])
+    vectors = {k: observed[k].reshape(steps, count, n, 3) for k in VECTORS}
+    material = _material(plan.scene.law, worlds, observed["friction"])
     material["correction"] = vectors["correction"]
-    solved = Solved(seen["gap"], impulse, vectors["before"], vectors["after"], dt=dt, **material)
-    frame = seen["frame"].reshape(steps, count, n, 3, 3)
-    contacts = variables.contact_variables(solved, frame, vectors["point"], seen["friction"])
-    return ObservedSteps(plan, start, records, dt, seen, solved, contacts)
+    solved = Solved(
+        observed["gap"], impulse, vectors["before"], vectors["after"], dt=dt, **material
+    )
+    frame = observed["frame"].reshape(steps, count, n, 3, 3)
+    contacts = variables.contact_variables(solved, frame, vectors["point"], observed["friction"])
+    return ObservedSteps(plan, start, records, dt, observed, solved, contacts)
 
 
 def _material(law: Law, worlds: Backend, friction: Array) -> dict[str, Any]:
@@ -96,8 +98,8 @@ def _material(law: Law, worlds: Backend, friction: Array) -> dict[str, Any]:
 
     mu = of("friction", 0.0)[:, None] * friction
     mu_K = of("kinetic_ratio", 1.0)[:, None] * mu
-    if np.isfinite(own := of("kinetic_friction", np.nan)).all():
-        mu_K = own[:, None] * friction
+    if np.isfinite(kinetic := of("kinetic_friction", np.nan)).all():
+        mu_K = kinetic[:, None] * friction
     return {
         "mu": mu,
         "mu_K": mu_K,

@@ -106,6 +106,6 @@ def _slip_distance(log: xr.Dataset, end: int) -> float:
 
 def _air_times(pressing: NDArray[np.bool_], dt: float) -> list[tuple[int, int]]:
     """Find first and last step of each time in the air between contacts, without short ones."""
-    at = np.flatnonzero(pressing)
-    ends = zip(at[:-1].tolist(), at[1:].tolist(), strict=True)
+    steps = np.flatnonzero(pressing)
+    ends = zip(steps[:-1].tolist(), steps[1:].tolist(), strict=True)
     return [(a + 1, b) for a, b in ends if (b - a - 1) * dt >= MIN_AIR_TIME]

@@ -100,16 +100,16 @@ def strike_variables(
     if not len(rows):
         return values
     parts = _parts(plan.scene.mechanism, rows)
-    seen = _evaluate_rows(plan, worlds, parts, world)
+    observed = _evaluate_rows(plan, worlds, parts, world)
     vectors = {
         "impulse": parts["impulse"],
-        "velocity_before": seen["before"],
-        "velocity_after": seen["after"],
+        "velocity_before": observed["before"],
+        "velocity_after": observed["after"],
     }
     for name, value in vectors.items():
         values[f"strike_{name}"] = ("strike", "contact", "axis"), value.reshape(len(rows), -1, 3)
     for name in ("kinetic_before", "kinetic_after", "potential"):
-        values[f"strike_{name}"] = ("strike",), seen[name][:, 0]
+        values[f"strike_{name}"] = ("strike",), observed[name][:, 0]
     for name, dimension in (
         ("q", "coordinate"),
         ("u_before", "velocity"),

@@ -180,8 +180,15 @@ def sensor_summary(log: xr.Dataset) -> dict[str, dict[str, Any]]:
 def solved_contacts(log: xr.Dataset) -> Solved:
     """Compute the contact problems and solutions of a log, for the residual criteria."""
     ground = log["ground_friction"].values
-    mu, own = mean_of_role(log, "friction"), mean_of_role(log, "kinetic_friction", missing=None)
-    mu_K = mean_of_role(log, "kinetic_ratio", missing=1.0) * mu if own is None else own
+    mu, kinetic_friction = (
+        mean_of_role(log, "friction"),
+        mean_of_role(log, "kinetic_friction", missing=None),
+    )
+    mu_K = (
+        mean_of_role(log, "kinetic_ratio", missing=1.0) * mu
+        if kinetic_friction is None
+        else kinetic_friction
+    )
     material: dict[str, Any] = {
         "mu": mu * ground,
         "mu_K": mu_K * ground,

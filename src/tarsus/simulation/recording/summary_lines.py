@@ -84,8 +84,9 @@ def _sensor_line(readings: dict[str, Any]) -> str:
         vector, _, axis = channel.rpartition("_")
         vectors.setdefault(vector if axis in AXES else channel, []).append(channel)
     shown = [
-        f"{vector} {_values(readings['last'], own)}, mean {_values(readings['mean'], own)}"
-        for vector, own in list(vectors.items())[:MAX_SHOWN]
+        f"{vector} {_values(readings['last'], components)},"
+        f" mean {_values(readings['mean'], components)}"
+        for vector, components in list(vectors.items())[:MAX_SHOWN]
     ]
     more = f"; {len(vectors) - MAX_SHOWN} more" if len(vectors) > MAX_SHOWN else ""
     return f"{'; '.join(shown)}{more} (units: {readings['units']})"

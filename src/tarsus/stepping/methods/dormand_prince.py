@@ -111,22 +111,27 @@ class DormandPrince(Stepper):
         """Evaluate the next stage; after the last one, accept or reject the sub-step."""
         # the rate at the next stage
         stage, slopes = now["stage"], ca.reshape(now["slopes"], -1, STAGES)
-        at = stage_start(scene, start, now, slopes)
-        rate = assemble.rate(scene, at, builder)
+        instant = stage_start(scene, start, now, slopes)
+        rate = assemble.rate(scene, instant, builder)
         fresh = ca.vertcat(rate.q, rate.u, *rate.forces)
         slopes = ca.horzcat(*(ca.if_else(stage == k, fresh, slopes[:, k]) for k in range(STAGES)))
 
         # after the last stage: the step of order 5, its error, and whether it is accepted
         moved = now["h"] * ca.mtimes(slopes, ca.DM(np.stack([np.append(A[-1], 0), ERROR], axis=1)))
         impulse = now["impulse"] + moved[moved.shape[0] - now["impulse"].numel() :, 0]
-        error = self._error(now, ca.vertcat(at.q, at.u, impulse), moved[:, 1])
+        error = self._error(now, ca.vertcat(instant.q, instant.u, impulse), moved[:, 1])
         attempts = now["attempts"] + (stage == STAGES - 1)
         accepted = ca.logic_and(
             stage == STAGES - 1, ca.logic_or(error <= 1, attempts > self.maximum // 2)
         )
 
         # values of the next pass
-        reached = {"q": at.q, "u": at.u, "memory": now["accepted_memory"], "impulse": impulse}
+        reached = {
+            "q": instant.q,
+            "u": instant.u,
+            "memory": now["accepted_memory"],
+            "impulse": impulse,
+        }
         new = {name: ca.if_else(accepted, value, now[name]) for name, value in reached.items()} | {
             "accepted_memory": ca.if_else(
                 ca.logic_or(stage == 0, accepted), rate.memory, now["accepted_memory"]

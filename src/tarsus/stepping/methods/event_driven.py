@@ -178,7 +178,7 @@ class EventDriven(Stepper):
         return ca.vertcat(accepted, landed, deep, lowest)
 
     def _watch(
-        self, scene: Scene, start: StepStart, at: Values, gains: SX, after_impact: SX
+        self, scene: Scene, start: StepStart, values: Values, gains: SX, after_impact: SX
     ) -> Values:
         """Create the initial values of a phase: open or closed contacts, and no trial yet.
 
@@ -187,12 +187,12 @@ class EventDriven(Stepper):
         """
         law, lowest, overrides = scene.law, SX(UNWATCHED_GAP), []
         slowest = np.sqrt(2 * np.linalg.norm(scene.mechanism.gravity_acceleration) * self.tolerance)
-        for i, contact in enumerate(contacts_at(scene, start, at)):
-            own = law.memory_of(at["memory"], i)
-            pressed = law.stays_closed(own)
+        for i, contact in enumerate(contacts_at(scene, start, values)):
+            contact_memory = law.memory_of(values["memory"], i)
+            pressed = law.stays_closed(contact_memory)
             leaves = ca.logic_and(contact.gap >= -2 * self.tolerance, contact.velocity[0] > slowest)
-            thrown = ca.logic_and(leaves, ca.logic_or(after_impact, ca.logic_not(pressed)))
-            open = ca.logic_or(ca.logic_not(law.is_closed(contact, own)), thrown)
+            separates = ca.logic_and(leaves, ca.logic_or(after_impact, ca.logic_not(pressed)))
+            open = ca.logic_or(ca.logic_not(law.is_closed(contact, contact_memory)), separates)
             side = ca.if_else(open, 1, -1 if scene.law.impulsive else 0)
             overrides.append(ca.if_else(gains < self.maximum, side, 0))
             lowest = ca.fmin(lowest, ca.if_else(open, contact.gap, UNWATCHED_GAP))
@@ -241,7 +241,7 @@ def try_phase(
 ) -> Values:
     """Compute the end of a phase of length h."""
     h, guess = now["h"], start.bilateral * (now["h"] / start.dt)
-    at = replace(
+    instant = replace(
         start,
         q=now["q"],
         u=now["u"],
@@ -252,7 +252,7 @@ def try_phase(
     )
     return {
         key: builder.store(key, value)
-        for key, value in stepper.step(scene, at, builder).values().items()
+        for key, value in stepper.step(scene, instant, builder).values().items()
     }
 
 
@@ -270,19 +270,19 @@ def resolve_impact(
     law, impact_scene = scene.law, undamped(scene)
 
     def once(now: Values) -> tuple[Values, SX]:
-        at = replace(start, q=end["q"], u=now["u"], memory=now["memory"])
-        at = balanced(impact_scene, at)
+        instant = replace(start, q=end["q"], u=now["u"], memory=now["memory"])
+        instant = balanced(impact_scene, instant)
         contacts = enumerate(contacts_at(scene, start, end | now))
         overrides = [
-            ca.if_else(law.is_closed(contact, law.memory_of(at.memory, i)), -1, 1)
+            ca.if_else(law.is_closed(contact, law.memory_of(instant.memory, i)), -1, 1)
             for i, contact in contacts
         ]
-        evaluation = replace(at.evaluation, overrides=ca.vertcat(*overrides))
-        at = replace(at, evaluation=evaluation)
-        new = joints.step_with_joints(impact_scene, at.q, at, builder).values()
+        evaluation = replace(instant.evaluation, overrides=ca.vertcat(*overrides))
+        instant = replace(instant, evaluation=evaluation)
+        new = joints.step_with_joints(impact_scene, instant.q, instant, builder).values()
         u, sums = new["u"], {key: now[key] + new[key] for key in summed}
         good = ca.fmin(now["converged"], new["converged"])
-        strikes = Strikes.of(now).after(end["time"], at.q, now["u"], u, new["impulse"])
+        strikes = Strikes.of(now).after(end["time"], instant.q, now["u"], u, new["impulse"])
         after = {"u": u, "memory": new["memory"], "converged": good} | sums
         return after | strikes.values(), SX(0)
 
@@ -309,9 +309,9 @@ def undamped(scene: Scene) -> Scene:
     )
 
 
-def balanced(scene: Scene, at: StepStart) -> StepStart:
+def balanced(scene: Scene, instant: StepStart) -> StepStart:
     """Add forces that keep the velocity of an undamped robot in the air constant."""
-    tau = rnea.bias(kinematics(scene.mechanism, at.q, at.u), at.inertias)
-    zeros = SX.zeros(at.tau_loops.numel()), SX.zeros(at.bilateral.numel())
-    evaluation = replace(at.evaluation, impact=True)
-    return replace(at, tau=tau, tau_loops=zeros[0], bilateral=zeros[1], evaluation=evaluation)
+    tau = rnea.bias(kinematics(scene.mechanism, instant.q, instant.u), instant.inertias)
+    zeros = SX.zeros(instant.tau_loops.numel()), SX.zeros(instant.bilateral.numel())
+    evaluation = replace(instant.evaluation, impact=True)
+    return replace(instant, tau=tau, tau_loops=zeros[0], bilateral=zeros[1], evaluation=evaluation)

@@ -61,7 +61,7 @@ def compile_model(robot: Robot, file: str | Path, dt: float) -> Any:
         model = compile_on_floor(source)
         known = _excluded(model, robot)
         return compile_on_floor(source, known) if known else model
-    written = with_pairs_and_servos(robot, self_contacts(robot, True).kept, dt, MU)
+    written = with_pairs_and_servos(robot, self_contacts(robot, True).possible, dt, MU)
     return mujoco().MjModel.from_xml_string(written)
 
 

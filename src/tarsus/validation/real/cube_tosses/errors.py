@@ -40,7 +40,7 @@ class TossErrors:
 def errors(tosses: Tosses, q: Array) -> TossErrors:
     """Compute the errors of simulated coordinates q (candidates, tosses, frames, 7)."""
     # distances of centers, and angles: |dot| of unit quaternions is the cosine of half the angle
-    apart = np.linalg.norm(q[..., :3] - tosses.q[..., :3], axis=-1) / EDGE
+    distance = np.linalg.norm(q[..., :3] - tosses.q[..., :3], axis=-1) / EDGE
     with np.errstate(invalid="ignore", over="ignore"):
         length = np.linalg.norm(q[..., 3:], axis=-1)
         same = np.abs((q[..., 3:] * tosses.q[..., 3:]).sum(-1)) / length
@@ -51,7 +51,7 @@ def errors(tosses: Tosses, q: Array) -> TossErrors:
     angle = 4 * np.arcsin(np.minimum(sine, np.sqrt(0.5)))
     # the mean of |(R_1 - R_2) c|^2 over corners c = (+-h, +-h, +-h) is 4 h^2 (1 - cos angle)
     cosine = 2 * np.minimum(same, 1) ** 2 - 1
-    corners = np.sqrt(apart**2 + (1 - cosine))
+    corners = np.sqrt(distance**2 + (1 - cosine))
     # means over the recorded frames
     recorded = tosses.recorded.copy()
     recorded[:, 0] = False
@@ -63,4 +63,4 @@ def errors(tosses: Tosses, q: Array) -> TossErrors:
 
     final_angle = angle[..., np.arange(len(tosses)), tosses.length - 1]
     missed = np.where(final_angle <= np.pi / 4, 0.0, 1.0)
-    return TossErrors(100 * mean(apart), np.degrees(mean(angle)), 100 * mean(corners), missed)
+    return TossErrors(100 * mean(distance), np.degrees(mean(angle)), 100 * mean(corners), missed)

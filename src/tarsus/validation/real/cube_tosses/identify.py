@@ -77,9 +77,9 @@ def identified(
         choices = [_best(errors.corners, fold != f, np.isin(owner, (-1, f))) for f in range(FOLDS)]
         centers = [{name: float(v[k]) for name, v in values.items()} for k in choices]
         each = max(count // (4 * FOLDS), 1)
-        near = around(tried, centers, each, seed + 1 + turn)
-        errors = _concatenate(errors, tosser.errors(tosses, near))
-        values = {name: np.append(value, near[name]) for name, value in values.items()}
+        refined = around(tried, centers, each, seed + 1 + turn)
+        errors = _concatenate(errors, tosser.errors(tosses, refined))
+        values = {name: np.append(value, refined[name]) for name, value in values.items()}
         owner = np.append(owner, np.repeat(np.arange(FOLDS), each))
     # held-out errors of each fold, then the choice with all tosses
     held_out = {name: np.empty(len(tosses)) for name in vars(errors)}
