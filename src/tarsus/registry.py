@@ -101,7 +101,7 @@ def split_names(given: str) -> list[str]:
 
 
 def check_name(package: str, kind: str, name: str, also: tuple[str, ...] = ()) -> None:
-    """Raise UnknownName, with near names, unless `name` is a member or one of `also`."""
+    """Raise UnknownName, with similar names, unless `name` is a member or one of `also`."""
     known = (*names(package), *also)
     if name not in known:
         raise unknown_name(kind, name, known)

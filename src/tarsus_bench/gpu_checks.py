@@ -81,28 +81,30 @@ def agreement(device: Launcher, bits: int, worlds: int, steps: int) -> dict[str,
     nudged, twin = processor_twin(sim.backend), processor_twin(sim.backend)
     together = thrown(device, bits, worlds, wild=0.3)
     nudged.set("q", np.nextafter(nudged.get("q"), np.inf, dtype=nudged.dtype))
-    found, expected, other = (w.record(steps) for w in (sim.backend, twin, nudged))
+    measured, expected, other = (w.record(steps) for w in (sim.backend, twin, nudged))
     # the same steps in one launch
     together.backend.advance(steps)
     # registers that agree exactly, and the difference of the others
-    same = [name for name in STATE if np.array_equal(found[name], expected[name], equal_nan=True)]
-    apart = np.abs(found["q"] - expected["q"]).max((1, 2))
+    same = [
+        name for name in STATE if np.array_equal(measured[name], expected[name], equal_nan=True)
+    ]
+    difference = np.abs(measured["q"] - expected["q"]).max((1, 2))
     allowed = SLACK * float(np.abs(other["q"] - expected["q"]).max())
     several = all(
-        np.array_equal(together.backend.get(n), found[n][-1], equal_nan=True) for n in STATE
+        np.array_equal(together.backend.get(n), measured[n][-1], equal_nan=True) for n in STATE
     )
     return {
-        "ok": bool(several and apart.max() <= allowed),
+        "ok": bool(several and difference.max() <= allowed),
         "bits": bits,
         "worlds": worlds,
         "steps": steps,
         "registers_with_the_same_bits": same,
         "all_the_same_bits": len(same) == len(STATE),
-        "first_step_apart": int(np.argmax(apart > 0)) if apart.any() else None,
-        "largest_difference_q": float(apart.max()),
+        "first_step_apart": int(np.argmax(difference > 0)) if difference.any() else None,
+        "largest_difference_q": float(difference.max()),
         "allowed": allowed,
         "many_steps_a_launch_equal_single_steps": several,
-        "stayed_finite": bool(np.isfinite(found["q"]).all()),
+        "stayed_finite": bool(np.isfinite(measured["q"]).all()),
     }
 
 

@@ -59,7 +59,9 @@ def _row(name: str, simulation: Simulation, times: dict[str, list[float]]) -> di
     ]
     return {
         "law": name,
-        "ratio": median(own / hard for own, hard in zip(times[name], times[HARD], strict=True)),
+        "ratio": median(
+            seconds / hard for seconds, hard in zip(times[name], times[HARD], strict=True)
+        ),
         "microseconds": 1e6 * median(times[name]),
         "operations_once": sum(count for inside, count in counts if not inside),
         "operations_in_loops": [count for inside, count in counts if inside],

@@ -168,7 +168,7 @@ def _settings(stand: PeerCase, sizes: PeerSizes, core: int | None) -> dict[str, 
 def _trace(runner: _Runner, cases: Any, sizes: PeerSizes) -> None:
     """Build and simulate every case and step size, and compute errors; only build batches."""
     for dt in sizes.dts:
-        found = runner.found[dt] = {}
+        results = runner.found[dt] = {}
         for name in sizes.cases:
             case = cases[name]
             key = f"{name}, {1e3 * dt:g} ms"
@@ -184,7 +184,7 @@ def _trace(runner: _Runner, cases: Any, sizes: PeerSizes) -> None:
                 runner.failed[key] = str(error)
                 continue
             if np.isfinite(q[-1]).all() and np.isfinite(u[-1]).all():
-                found[name] = errors(name, case, q, u, dt)
+                results[name] = errors(name, case, q, u, dt)
             else:
                 runner.failed[key] = f"the state is not finite at t = {(len(q) - 1) * dt:g} s"
 
@@ -215,18 +215,18 @@ def _take_time(runners: list[_Runner], sizes: PeerSizes, progress: Progress) -> 
 def _rows(runner: _Runner, first: _Runner, sizes: PeerSizes) -> Iterator[dict[str, Any]]:
     """Yield one row per step size with the speed and the errors of each case."""
     for dt in sizes.dts:
-        own, theirs = runner.times.get(dt, []), first.times.get(dt, [])
-        paired = first.engine == REFERENCE and len(own) == len(theirs) > 0
+        times, theirs = runner.times.get(dt, []), first.times.get(dt, [])
+        paired = first.engine == REFERENCE and len(times) == len(theirs) > 0
         yield {
             "engine": runner.engine,
             "variant": runner.variant,
             "dt": dt,
-            "steps_per_second": 1 / median(own) if own else None,
-            "realtime_factor": dt / median(own) if own else None,
-            "spread": (max(own) - min(own)) / median(own) if own else None,
+            "steps_per_second": 1 / median(times) if times else None,
+            "realtime_factor": dt / median(times) if times else None,
+            "spread": (max(times) - min(times)) / median(times) if times else None,
             "speed_by_tarsus": (
-                median(a / b for a, b in zip(theirs, own, strict=True)) if paired else None
+                median(a / b for a, b in zip(theirs, times, strict=True)) if paired else None
             ),
-            "servo_in_python_seconds": median(runner.servo[dt]) if own else None,
+            "servo_in_python_seconds": median(runner.servo[dt]) if times else None,
             **runner.found[dt],
         }

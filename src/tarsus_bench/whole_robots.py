@@ -129,9 +129,9 @@ class ThrownWorlds:
             actuators="file",
             self_collision=True,
         )
-        thrown = np.zeros((worlds, robot.nu))
-        thrown[:, :6] = INITIAL_VELOCITY * np.random.default_rng(SEED).normal(size=(worlds, 6))
-        simulation.set(u=thrown[0] if worlds == 1 else thrown)
+        velocities = np.zeros((worlds, robot.nu))
+        velocities[:, :6] = INITIAL_VELOCITY * np.random.default_rng(SEED).normal(size=(worlds, 6))
+        simulation.set(u=velocities[0] if worlds == 1 else velocities)
         return ThrownWorlds(simulation, simulation.state())
 
     def time(self, seconds: float) -> float:

@@ -170,10 +170,12 @@ class TensorLifecycle(ModelQueries):
 
     def get_sensor_inventory(self) -> tuple[SensorDescriptor, ...]:
         """Return the sensors with their numbers of channels."""
-        sensors = [SensorDescriptor(name, len(at)) for name, (_, at) in self._channels().items()]
+        sensors = [
+            SensorDescriptor(name, len(columns)) for name, (_, columns) in self._channels().items()
+        ]
         tracked = [
-            SensorDescriptor(prefix + name, at.stop - at.start)
-            for prefix, at in TRACKED.items()
+            SensorDescriptor(prefix + name, columns.stop - columns.start)
+            for prefix, columns in TRACKED.items()
             for name in self.bodies.names
         ]
         return (*sensors, *tracked)
@@ -193,13 +195,13 @@ class TensorLifecycle(ModelQueries):
         """Return the current reading of a sensor, (num_envs, k); raise KeyError if unknown."""
         known = self._channels()
         if name in known:
-            sensor, at = known[name]
+            sensor, columns = known[name]
             reading = self.simulation.sense()[sensor]
-            return reading.reshape(self.num_envs, -1)[:, at]
-        for prefix, at in TRACKED.items():
+            return reading.reshape(self.num_envs, -1)[:, columns]
+        for prefix, columns in TRACKED.items():
             body = name.removeprefix(prefix)
             if body != name and body in self.bodies.names:
-                return self._body_state(self.get_body_ids([body]))[:, 0, at]
+                return self._body_state(self.get_body_ids([body]))[:, 0, columns]
         raise KeyError(str(unknown_name("sensor", name, self.get_sensor_names())))
 
     def _bind_sensor_data_reader(self, names: tuple[str, ...]) -> Any:

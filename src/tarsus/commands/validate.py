@@ -61,7 +61,7 @@ class Validate(Command):
     }
     groups: ClassVar[Mapping[str, str]] = {
         "Scene": "law scene stepper mujoco unclaimed workers",
-        "Recording": "real data out candidates at",
+        "Recording": "real data out candidates identified",
     }
 
     law: Annotated[str | None, argument("NAME"), LAW_OR_ENGINE] = None
@@ -89,14 +89,18 @@ class Validate(Command):
     """With --real, write the report NAME.html and the data NAME.json to this folder."""
     candidates: Annotated[int, argument("NUMBER")] = 96
     """With --real, number of parameter sets to try for each law."""
-    at: File = None
+    identified: File = None
     """With --real, use the identified parameters in this NAME.json of an earlier run instead of
     identifying them."""
 
     def execute(self) -> int:
         if self.real is not None:
             return self._real(self.real)
-        for flag, value in (("--data", self.data), ("--out", self.out), ("--at", self.at)):
+        for flag, value in (
+            ("--data", self.data),
+            ("--out", self.out),
+            ("--identified", self.identified),
+        ):
             if value:
                 raise IncompatibleOptions(f"{flag} needs --real NAME.", flag)
         if self.workers is not None and self.workers < 1:
@@ -136,7 +140,7 @@ class Validate(Command):
         if self.out is not None:
             check_writable(self.out)
         laws = (self.law,) if self.law else (*registry.names(LAWS), PEER)
-        parameters = _read_identified(self.at) if self.at else None
+        parameters = _read_identified(self.identified) if self.identified else None
         # measure
         experiment = registry.member_class(REAL, "real experiment", name, RealExperiment)()
         with self.progress() as progress:

@@ -119,13 +119,13 @@ class Candidates:
         for one in self.unknowns:
             value = columns[one.name]
             if one.part == "law":
-                registers[f"law.{one.own}"] = value[:, None]
+                registers[f"law.{one.parameter}"] = value[:, None]
             elif one.part == "terrain":
-                terrain[one.own] = value
+                terrain[one.parameter] = value
             elif one.part == "mass":
-                bodies.setdefault(one.own, {})["mass"] = value
+                bodies.setdefault(one.parameter, {})["mass"] = value
             elif one.part in BODY_KINDS:
-                body, _, axis = one.own.rpartition(".")
+                body, _, axis = one.parameter.rpartition(".")
                 bodies.setdefault(body, {})[f"{one.part}.{axis}"] = value
             elif one.part in JOINT_KINDS:
                 self._set_joints(registers, one, value)
@@ -149,11 +149,11 @@ class Candidates:
     def unit(self, one: Unknown) -> str:
         """Return the SI unit of an unknown."""
         if one.part == "law":
-            return declared(type(self.law))[one.own].unit.strip("[]") or "1"
+            return declared(type(self.law))[one.parameter].unit.strip("[]") or "1"
         if one.part == "terrain":
-            return declared(type(self.terrain))[one.own].unit.strip("[]") or "1"
+            return declared(type(self.terrain))[one.parameter].unit.strip("[]") or "1"
         if one.part in JOINT_RESISTANCES:
-            kinds = {b.joint.kind for b in self.mechanism.bodies if b.joint.name == one.own}
+            kinds = {b.joint.kind for b in self.mechanism.bodies if b.joint.name == one.parameter}
             sliding = kinds == {"slide"}
             units = {"armature": "kg m^2", "damping": "N m s/rad", "dry_friction": "N m"}
             straight = {"armature": "kg", "damping": "N s/m", "dry_friction": "N"}
@@ -169,10 +169,10 @@ class Candidates:
         columns = registers.setdefault(
             register, np.tile(self.registers[register][:1], (len(value), 1)).copy()
         )
-        if one.own == ALL:
+        if one.parameter == ALL:
             columns[:] = value[:, None]
         else:
-            columns[:, names.index(one.own)] = value
+            columns[:, names.index(one.parameter)] = value
 
     def _inertia_changes(self, bodies: Mapping[str, Mapping[str, Array]], count: int) -> Array:
         order = self.plan.varied.bodies(self.mechanism)
@@ -193,7 +193,7 @@ def _with_min_friction(robot: Robot, unknowns: Sequence[Unknown]) -> Robot:
 
     A joint without dry friction has no equation for it.
     """
-    names = {one.own for one in unknowns if one.part == "dry_friction"}
+    names = {one.parameter for one in unknowns if one.part == "dry_friction"}
 
     def body_of(body: Any) -> Any:
         joint = body.joint
@@ -214,10 +214,10 @@ def _varied(parts: ModelParts, unknowns: Sequence[Unknown]) -> dict[str, Any]:
     motors = parts.options.get("actuators", "motor") == "motor"
     for one in unknowns:
         if one.part in BODY_KINDS:
-            body = one.own if one.part == "mass" else one.own.rpartition(".")[0]
+            body = one.parameter if one.part == "mass" else one.parameter.rpartition(".")[0]
             kinds.setdefault("mass", set()).add(body)
         elif one.part in JOINT_RESISTANCES or (one.part == "strength" and motors):
-            kinds.setdefault(one.part, set()).add(one.own)
+            kinds.setdefault(one.part, set()).add(one.parameter)
     return {
         kind: ALL if ALL in names else [n for n in sorted(names)] for kind, names in kinds.items()
     }
@@ -229,12 +229,14 @@ def _check(parts: ModelParts, robot: Robot, unknowns: Sequence[Unknown]) -> None
         if one.part in ("law", "terrain"):
             owner: Any = parts.law if one.part == "law" else parts.terrain
             known = {n: p for n, p in declared(type(owner)).items() if p.numeric and not p.scalar}
-            if one.own not in known or getattr(owner, one.own) is None:
-                raise unknown_name(f"parameter of the {one.part} {name_of(owner)}", one.own, known)
+            if one.parameter not in known or getattr(owner, one.parameter) is None:
+                raise unknown_name(
+                    f"parameter of the {one.part} {name_of(owner)}", one.parameter, known
+                )
             for end in (one.range.low, one.range.high):
-                known[one.own].check(name_of(owner), end)
+                known[one.parameter].check(name_of(owner), end)
         elif one.part in BODY_KINDS:
-            body = one.own if one.part == "mass" else one.own.rpartition(".")[0]
+            body = one.parameter if one.part == "mass" else one.parameter.rpartition(".")[0]
             inertial_parameters.check(body, robot.bodies[robot.body_index(body)].inertia)
             if one.part == "mass" and one.range.low <= 0:
                 raise InvalidValue(
@@ -254,11 +256,11 @@ def _start(one: Unknown, parts: ModelParts, robot: Robot) -> float:
     # value of the model
     value: Any = None
     if one.part in ("law", "terrain"):
-        value = getattr(parts.law if one.part == "law" else parts.terrain, one.own)
+        value = getattr(parts.law if one.part == "law" else parts.terrain, one.parameter)
     elif one.part == "mass":
-        value = robot.bodies[robot.body_index(one.own)].inertia.mass
+        value = robot.bodies[robot.body_index(one.parameter)].inertia.mass
     elif one.part == "com":
-        body, _, axis = one.own.rpartition(".")
+        body, _, axis = one.parameter.rpartition(".")
         value = robot.bodies[robot.body_index(body)].inertia.com["xyz".index(axis)]
     elif one.part == "inertia":
         value = 0.0
@@ -268,7 +270,7 @@ def _start(one: Unknown, parts: ModelParts, robot: Robot) -> float:
         values = [
             getattr(b.joint, one.part)
             for b in parts.robot.bodies
-            if b.joint.nq == 1 and one.own in (ALL, b.joint.name)
+            if b.joint.nq == 1 and one.parameter in (ALL, b.joint.name)
         ]
         value = float(np.mean(values)) if values else None
     if value is None or np.ndim(value) or not one.range.low <= float(value) <= one.range.high:

@@ -213,7 +213,9 @@ def _derived(
 ) -> tuple[Estimate, ...]:
     """Compute the inertias of bodies, in kg m^2, with intervals to first order."""
     unknowns, mechanism = candidates.unknowns, candidates.mechanism
-    bodies = dict.fromkeys(one.own.rpartition(".")[0] for one in unknowns if one.part == "inertia")
+    bodies = dict.fromkeys(
+        one.parameter.rpartition(".")[0] for one in unknowns if one.part == "inertia"
+    )
     scatter = np.sqrt(np.diag(covariance))
     ratio = float(np.max(half / np.maximum(scatter, 1e-300), initial=0.0))
     result = []
@@ -244,8 +246,8 @@ def _body_values(unknowns: Sequence[Unknown], shares: Array, body: str) -> Mappi
     """Compute the inertial values of a body at shares (n, p), for `apply_values`."""
     values: dict[str, Array] = {}
     for k, one in enumerate(unknowns):
-        if one.part == "mass" and one.own == body:
+        if one.part == "mass" and one.parameter == body:
             values["mass"] = one.range.at(shares[:, k])
-        elif one.part in BODY_KINDS and one.own.rpartition(".")[0] == body:
-            values[f"{one.part}.{one.own.rpartition('.')[2]}"] = one.range.at(shares[:, k])
+        elif one.part in BODY_KINDS and one.parameter.rpartition(".")[0] == body:
+            values[f"{one.part}.{one.parameter.rpartition('.')[2]}"] = one.range.at(shares[:, k])
     return values

@@ -157,10 +157,10 @@ def rank_laws(
     both = (prepared.train, prepared.test)
     all_windows = replace(
         both[0],
-        which=np.concatenate([w.which for w in both]),
+        indices=np.concatenate([w.indices for w in both]),
         first=np.concatenate([w.first for w in both]),
     )
-    order = np.lexsort((all_windows.first, all_windows.which))
+    order = np.lexsort((all_windows.first, all_windows.indices))
     all_windows = all_windows.subset(order)
     search = prepared.spec.search
     fold_count = min(search["folds"], len(all_windows))
@@ -205,7 +205,9 @@ def law_unknowns(
     """
     others = [one for one in requested if one.part != "law"]
     freed = {
-        one.own: one for one in requested if one.part == "law" and one.own in declared(type(law))
+        one.parameter: one
+        for one in requested
+        if one.part == "law" and one.parameter in declared(type(law))
     }
     defaults = []
     for name, within in default_ranges(name_of(law), law).items():

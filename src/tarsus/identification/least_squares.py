@@ -209,7 +209,7 @@ class LeastSquares:
         return Fit(z, window_starts, float(cost), residuals, S, scores, jacobian[1], count, settled)
 
     def fit_window_starts(
-        self, shares: Array, near: Fit | None = None, rounds: int = MAX_START_ROUNDS
+        self, shares: Array, start: Fit | None = None, rounds: int = MAX_START_ROUNDS
     ) -> Fit:
         """Search each window's start with the unknowns fixed.
 
@@ -217,7 +217,7 @@ class LeastSquares:
         ----------
         shares
             Shares of the unknowns, shape (p,).
-        near
+        start
             Fit whose starts are also tried, and whose Jacobian is reused twice. Windows that then
             cost no more than in this fit stop.
         rounds
@@ -227,7 +227,7 @@ class LeastSquares:
         z, window_starts = self._initial_point(shares, None)
         values, p = self.values(z[None]), len(z)
         observer = self.rollouts.run_observer(values)
-        initial = np.stack([window_starts] if near is None else [window_starts, near.starts])
+        initial = np.stack([window_starts] if start is None else [window_starts, start.starts])
         repeated = observer.of(np.zeros(len(initial), int))
         repeated_values = np.repeat(values, len(initial), 0)
         residuals = self.rollouts.residuals(repeated_values, repeated, self._for_rollouts(initial))
@@ -243,10 +243,10 @@ class LeastSquares:
             count += 1
             # Gauss-Newton for the windows that still move, with several dampings at once
             subset, subset_observer = self._on(moving), observer.on(moving)
-            if near is None or count > REUSED_ROUNDS:
+            if start is None or count > REUSED_ROUNDS:
                 B = subset._start_jacobian(values, subset_observer, window_starts[moving])
             else:
-                B = near.start_jacobian[moving]
+                B = start.start_jacobian[moving]
             jacobian = np.zeros((len(B), B.shape[1], p)), B
             normal = subset._normal_equations(z, window_starts[moving], residuals[moving], jacobian)
             factors = [normal.reduced(by)[2] for by in START_DAMPINGS]
@@ -269,12 +269,12 @@ class LeastSquares:
                 new_residuals[best, each],
             )
             cost[better] = costs[best, each]
-            if near is None or count > REUSED_ROUNDS:
+            if start is None or count > REUSED_ROUNDS:
                 moving = moving[gain > CONVERGED * cost[moving]]
             elif count == REUSED_ROUNDS:
-                moving = moving[cost > near.window_costs + COST_TOLERANCE]
+                moving = moving[cost > start.window_costs + COST_TOLERANCE]
         total = float(cost.sum() + 0.5 * (self.prior(z[None]) ** 2).sum())
-        zeros, B = np.zeros((p, p)), np.zeros((0, 0, 0)) if near is None else near.start_jacobian
+        zeros, B = np.zeros((p, p)), np.zeros((0, 0, 0)) if start is None else start.start_jacobian
         return Fit(z, window_starts, total, residuals, zeros, zeros, B, count, True)
 
     def _on(self, indices: NDArray[np.int64]) -> LeastSquares:

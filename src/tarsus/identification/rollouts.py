@@ -101,8 +101,8 @@ class Rollouts:
         # actions of all logs in one array, and the offset of each window's log
         self._signals = np.concatenate([log.action for log in windows.logs])
         lengths = np.array([len(log) for log in windows.logs])
-        self._offsets = (np.cumsum(lengths) - lengths)[windows.which]
-        self._lengths = lengths[windows.which] - 1
+        self._offsets = (np.cumsum(lengths) - lengths)[windows.indices]
+        self._lengths = lengths[windows.indices] - 1
         self._lead = round(LEAD_TIME / windows.logs[0].dt)
         self._logged = {name: windows.all_of(name) for name in ("q", "u")}
         self._before = {name: windows.before(name, self._lead) for name in ("q", "u")}
@@ -292,5 +292,5 @@ class Rollouts:
             zero = np.zeros((len(log), 3))
             parts = [np.nan_to_num(log.force.get(name, zero)) for name in names]
             forces.append(np.concatenate(parts, 1))
-        rows = zip(windows.which, windows.first, strict=True)
+        rows = zip(windows.indices, windows.first, strict=True)
         return np.stack([forces[i][f : f + windows.length + 1] for i, f in rows], 1)

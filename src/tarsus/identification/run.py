@@ -330,5 +330,5 @@ def _window_errors(windows: Windows, before: Fit | None, after: Fit) -> list[Win
             None if first is None else float(first[k]),
             float(last[k]),
         )
-        for k, (log, start) in enumerate(zip(windows.which, windows.first, strict=True))
+        for k, (log, start) in enumerate(zip(windows.indices, windows.first, strict=True))
     ]

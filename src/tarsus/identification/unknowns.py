@@ -85,8 +85,8 @@ class Unknown:
         return self.name.partition(".")[0]
 
     @property
-    def own(self) -> str:
-        """Part of the name after the first dot."""
+    def parameter(self) -> str:
+        """Name of the parameter, the part after the first dot."""
         return self.name.partition(".")[2]
 
 

@@ -89,7 +89,7 @@ class Windows:
     ----------
     logs
         The logs.
-    which
+    indices
         Index of each window's log, shape (W,).
     first
         Sample at which each window starts, shape (W,).
@@ -98,7 +98,7 @@ class Windows:
     """
 
     logs: tuple[MotionLog, ...]
-    which: NDArray[np.int64]
+    indices: NDArray[np.int64]
     first: NDArray[np.int64]
     length: int
 
@@ -107,12 +107,12 @@ class Windows:
 
     def subset(self, chosen: Any) -> Windows:
         """Select the windows of a mask or of indices."""
-        return replace(self, which=self.which[chosen], first=self.first[chosen])
+        return replace(self, indices=self.indices[chosen], first=self.first[chosen])
 
     def all_of(self, name: str) -> Array:
         """Cut q, u or action from start to end of each window, shape (length + 1, W, size)."""
         arrays = [getattr(log, name) for log in self.logs]
-        parts = zip(self.which, self.first, strict=True)
+        parts = zip(self.indices, self.first, strict=True)
         return np.stack([arrays[i][f : f + self.length + 1] for i, f in parts], 1)
 
     def before(self, name: str, lead: int) -> Array:
@@ -122,7 +122,7 @@ class Windows:
         """
         arrays = [getattr(log, name) for log in self.logs]
         offsets = np.arange(-lead, 1)
-        parts = zip(self.which, self.first, strict=True)
+        parts = zip(self.indices, self.first, strict=True)
         return np.stack([arrays[i][np.maximum(f + offsets, 0)] for i, f in parts], 1)
 
 

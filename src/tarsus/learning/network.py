@@ -88,7 +88,7 @@ class Network:
                 output_gradient *= 1 - x * x
         return result
 
-    def mirror(self, seen: Mirror, out: Mirror) -> Mirror:
+    def mirror(self, inputs: Mirror, out: Mirror) -> Mirror:
         """Compute the mirror image of the weights.
 
         A network whose weights equal their mirror image maps the mirror image of an input (`seen`)
@@ -96,7 +96,7 @@ class Network:
         images of each other.
         """
         start, order, sign = 0, np.arange(self.count), np.ones(self.count, np.float32)
-        sides = [seen, *(_halves(size) for size in self.sizes[1:-1]), out]
+        sides = [inputs, *(_halves(size) for size in self.sizes[1:-1]), out]
         for (a, b), before, after in zip(self._pairs, sides, sides[1:], strict=False):
             indices = np.arange(start, start + a * b).reshape(a, b)
             order[start : start + a * b] = indices[np.ix_(before.order, after.order)].ravel()

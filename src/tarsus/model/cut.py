@@ -18,25 +18,25 @@ from tarsus.model.mechanism import WORLD, Body, Inertia, Joint, LoopJoint, Mecha
 COORDINATES = ("minimal", "extended", "maximal")
 
 
-def in_coordinates(mechanism: Mechanism, which: str | Iterable[str]) -> Mechanism:
+def in_coordinates(mechanism: Mechanism, selected: str | Iterable[str]) -> Mechanism:
     """Convert the mechanism to other coordinates.
 
     Parameters
     ----------
     mechanism
         A robot.
-    which
+    selected
         "minimal", "extended" (joints on the base are cut), "maximal" (all joints are cut), or the
         names of the joints to cut.
     """
-    if not isinstance(which, str):
-        return cut(mechanism, which)
-    if which not in COORDINATES:
-        raise unknown_name("set of coordinates", which, COORDINATES)
-    if which == "minimal":
+    if not isinstance(selected, str):
+        return cut(mechanism, selected)
+    if selected not in COORDINATES:
+        raise unknown_name("set of coordinates", selected, COORDINATES)
+    if selected == "minimal":
         return mechanism
     joints = [body.joint.name for body in mechanism.bodies if body.joint.kind != "free"]
-    if which == "extended":
+    if selected == "extended":
         joints = [
             b.joint.name
             for b in mechanism.bodies

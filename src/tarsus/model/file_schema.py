@@ -2,7 +2,7 @@
 
 A table lists the elements of a format. Each is supported, has no effect on motion, is unsupported
 and ignored with a warning, or makes the file invalid. Other elements and attributes are ignored
-with a warning as well, which suggests a near name where a typo is likely. docs/file_formats.md
+with a warning as well, which suggests a similar name where a typo is likely. docs/file_formats.md
 prints the tables.
 """
 

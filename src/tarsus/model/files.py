@@ -41,7 +41,7 @@ def existing_file(path: str | Path) -> Path:
     Raises
     ------
     InvalidFile
-        If there is no file, with near names in its folder, or if it is a pipe, socket or device.
+        If there is no file, or if it is a pipe, socket or device.
     """
     try:
         path = Path(path).expanduser()

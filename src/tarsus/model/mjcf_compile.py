@@ -169,7 +169,7 @@ def _physical_values(model: Any) -> list[Any]:
 
 
 def _explained(message: str, document: Document) -> TarsusError:
-    """Convert MuJoCo's error message to an error that suggests near names for unknown ones."""
+    """Convert MuJoCo's error message to an error that suggests similar names for unknown ones."""
     quoted = set(QUOTED.findall(message))
     if error := _unknown_reference(quoted, document):
         return error

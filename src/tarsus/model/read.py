@@ -69,7 +69,7 @@ def _check_xml(path: Path) -> None:
 
 
 def check_options(
-    reader: Callable[..., Mechanism], options: Iterable[str], beside: Iterable[str] = ()
+    reader: Callable[..., Mechanism], options: Iterable[str], accepted: Iterable[str] = ()
 ) -> None:
     """Check the options of a reader.
 
@@ -79,15 +79,15 @@ def check_options(
         Function that reads a robot.
     options
         Names of the options given.
-    beside
+    accepted
         Further options that are allowed.
 
     Raises
     ------
     UnknownOption
-        For an option that does not exist, with near names.
+        For an option that does not exist; the message suggests similar names.
     """
-    known = [*(name for name in signature(reader).parameters if name != "source"), *beside]
+    known = [*(name for name in signature(reader).parameters if name != "source"), *accepted]
     for name in options:
         if name not in known:
             raise UnknownOption(str(unknown_name("option of this robot", name, known)), name)

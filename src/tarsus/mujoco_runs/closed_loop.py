@@ -83,7 +83,7 @@ class ClosedLoop:
         Unsupported
             If the controller takes no commands.
         UnknownName
-            If a command is unknown; the message suggests near names.
+            If a command is unknown; the message suggests similar names.
         InvalidValue
             If a value is not finite, or a speed is out of the gait's reach.
         """

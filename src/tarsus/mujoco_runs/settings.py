@@ -228,7 +228,7 @@ class SettingsSelection:
 
 
 def named(name: str) -> MujocoSettings:
-    """Look up settings by name; raise UnknownName, which suggests near names, for unknown ones."""
+    """Look up settings by name; raise UnknownName for an unknown one."""
     if name not in NAMED:
         raise unknown_name("MuJoCo setting", name, NAMED)
     return NAMED[name]

@@ -60,7 +60,7 @@ class BoundPolicy:
         UnmetCondition
             If the contract lacks a value.
         UnknownName
-            If the robot lacks a joint of the policy; the message suggests near names.
+            If the robot lacks a joint of the policy; the message suggests similar names.
         IncompatibleOptions
             If the robot has no free base.
         InvalidFile
@@ -287,7 +287,7 @@ def actuator_indices(contract: Contract, robot: Robot) -> NDArray[np.int64]:
     Raises
     ------
     UnknownName
-        With near names, if the robot has no such joint with a motor.
+        If the robot has no such joint with a motor; the message suggests similar names.
     """
     joints = [motor.joint for motor in robot.actuators]
     short = {_short_name(name): k for k, name in enumerate(joints)}

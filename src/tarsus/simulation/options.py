@@ -148,7 +148,7 @@ def complete(given: Options) -> SimpleNamespace:
     Raises
     ------
     TarsusError
-        If an option is unknown, with near names, or its value is not allowed.
+        If an option is unknown, or its value is not allowed.
     """
     known = declared()
     for name in given:

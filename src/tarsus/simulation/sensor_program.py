@@ -113,7 +113,12 @@ def declare_memories(sensing: Sensing, scene: Scene, b: Builder) -> Values:
 
 
 def sense_step(
-    sensing: Sensing, scene: Scene, stepper: Stepper, moment: SensedStep, kept: Values, b: Builder
+    sensing: Sensing,
+    scene: Scene,
+    stepper: Stepper,
+    moment: SensedStep,
+    last_values: Values,
+    b: Builder,
 ) -> Values:
     """Compute the outputs of a step: readings `sensed.NAME` (k,), memories `sensing.NAME`.
 
@@ -125,7 +130,7 @@ def sense_step(
         Parts of the plan.
     moment
         The step.
-    kept
+    last_values
         Memories before the step, by the same names.
     b
         Builder of the program.
@@ -145,7 +150,7 @@ def sense_step(
             len(sensor.channels(uncut_mechanism(scene))),
             sensor.initial_memory(uncut_mechanism(scene)).size,
         )
-        late, sensor_memory = max_delay(sensor), kept[f"sensing.{name}"]
+        late, sensor_memory = max_delay(sensor), last_values[f"sensing.{name}"]
         sensor_input = SensorInput(
             before, after, pressed, loads, moment.dt, heights, ranges, sensor_memory[:m]
         )

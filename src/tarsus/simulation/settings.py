@@ -2,7 +2,7 @@
 
 Each group (state, law, terrain, gait, ...) lists its settings once, with name, registers, shape,
 range, unit and meaning, and converts values to registers of the compiled step. `Settings` finds the
-group of every name, and suggests near names for an unknown one.
+group of every name, and suggests similar names for an unknown one.
 """
 
 from __future__ import annotations
@@ -200,7 +200,7 @@ class Settings:
                 " instead.",
                 name,
             )
-        # suggest near names, also of settings that need an option
+        # suggest similar names, also of settings that need an option
         for option, names in self._otherwise.items():
             suggestions = closest_names(name, names)
             if suggestions and not closest_names(name, known):

@@ -417,9 +417,9 @@ def _ignored_pair_warnings(ignored: Sequence[Pair]) -> list[WarningRecord]:
     return [WarningRecord(text, "pairs-ignored", ignored[0].first.name)]
 
 
-def approximation_warnings(kept: Sequence[Pair]) -> list[WarningRecord]:
+def approximation_warnings(possible: Sequence[Pair]) -> list[WarningRecord]:
     """Warn about shapes that collide as a capsule or box, with the largest error."""
-    off = {s.name: s.off for pair in kept for s in (pair.first, pair.second) if s.off}
+    off = {s.name: s.off for pair in possible for s in (pair.first, pair.second) if s.off}
     if not off:
         return []
     far = sorted(off.items(), key=lambda one: -one[1])

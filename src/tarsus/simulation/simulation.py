@@ -599,9 +599,9 @@ class Simulation:
         """
         return pickling.to_pickle(self.__dict__, self._worlds)
 
-    def __setstate__(self, kept: Mapping[str, Any]) -> None:
+    def __setstate__(self, saved: Mapping[str, Any]) -> None:
         """Rebuild the simulation from a pickle; its code is cached or compiled again."""
-        attributes, registers = pickling.from_pickle(kept)
+        attributes, registers = pickling.from_pickle(saved)
         self.__dict__.update(attributes)
         self._make_worlds()
         write_registers(self._worlds, registers)

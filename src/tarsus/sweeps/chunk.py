@@ -211,8 +211,8 @@ def outcome_makers(chunk: Chunk) -> dict[str, Callable[[Simulation], SweepOutcom
         name: registry.member_class(OUTCOMES, "outcome", name, SweepOutcome)
         for name in chunk.outcomes
     }
-    if chunk.own:
-        makers |= _user_outcomes(chunk.own)
+    if chunk.outcome_file:
+        makers |= _user_outcomes(chunk.outcome_file)
     return makers
 
 
@@ -258,7 +258,7 @@ def check_outcomes(spec: SweepSpec) -> None:
     for name in spec.outcomes:
         if name not in registry.names(OUTCOMES):
             raise unknown_name("outcome", name, registry.names(OUTCOMES))
-    measured = (*spec.outcomes, *(_user_outcomes(spec.own) if spec.own else ()))
+    measured = (*spec.outcomes, *(_user_outcomes(spec.outcome_file) if spec.outcome_file else ()))
     choices = (ALL, FAILED, *measured)
     if isinstance(spec.keep, str) and spec.keep not in choices:
         raise unknown_name("choice of trajectories", spec.keep, choices)

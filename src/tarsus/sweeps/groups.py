@@ -35,7 +35,7 @@ class Chunk:
         Entries that may differ: one value per world, by name.
     samples
         Sample numbers of the worlds in the sweep.
-    outcomes, own
+    outcomes, outcome_file
         As in `SweepSpec`.
     keep
         Worlds whose trajectories are saved: samples, or a word as in `SweepSpec`; "" for none.
@@ -45,7 +45,7 @@ class Chunk:
     columns: Mapping[str, Sequence[Any]]
     samples: Sequence[int]
     outcomes: tuple[str, ...]
-    own: str = ""
+    outcome_file: str = ""
     keep: str | tuple[int, ...] = ""
 
     def __len__(self) -> int:
@@ -58,14 +58,17 @@ class Chunk:
             {name: list(values[first:last]) for name, values in self.columns.items()},
             list(self.samples[first:last]),
             self.outcomes,
-            self.own,
+            self.outcome_file,
             _select(self.keep, self.samples[first:last]),
         )
 
     @property
     def digest(self) -> str:
         """Hash of everything that the rows depend on: worlds, files, code and packages."""
-        files = [*entries.user_files(dict(self.structure)), *([self.own] if self.own else [])]
+        files = [
+            *entries.user_files(dict(self.structure)),
+            *([self.outcome_file] if self.outcome_file else []),
+        ]
         inputs = {
             "structure": {k: v for k, v in self.structure.items() if v not in files},
             "columns": self.columns,
@@ -138,7 +141,7 @@ def group_worlds(spec: SweepSpec) -> list[Chunk]:
             for name in sorted(free)
         }
         keep = _select(_samples_to_keep(spec.keep, count), samples)
-        chunks.append(Chunk(structure, columns, samples, spec.outcomes, spec.own, keep))
+        chunks.append(Chunk(structure, columns, samples, spec.outcomes, spec.outcome_file, keep))
     return chunks
 
 

@@ -20,7 +20,7 @@ seed = 1
 
 [outcomes]
 names = ["fell", "speed"]
-own = "my_outcomes.py"
+file = "my_outcomes.py"
 
 [trajectories]
 keep = "fell"
@@ -44,7 +44,7 @@ TABLES = {
     "fixed": None,
     "vary": None,
     "sample": ("method", "count", "seed"),
-    "outcomes": ("names", "own"),
+    "outcomes": ("names", "file"),
     "trajectories": ("keep", "most_mb"),
 }
 DEFAULT_OUTCOMES = ("fell", "speed", "energy", "peak_force", "residuals")
@@ -68,7 +68,7 @@ class SweepSpec:
         Number of samples and their seed, for "latin" and "random".
     outcomes
         Names of outcomes.
-    own
+    outcome_file
         Python file with more outcomes, or "".
     keep
         Worlds whose trajectories are saved: "all", "failed", an outcome (where it is not zero), a
@@ -85,7 +85,7 @@ class SweepSpec:
     count: int = 0
     seed: int = 0
     outcomes: tuple[str, ...] = DEFAULT_OUTCOMES
-    own: str = ""
+    outcome_file: str = ""
     keep: str | int | tuple[int, ...] = 0
     most_mb: float = DEFAULT_MAX_MB
     names: tuple[str, ...] = field(init=False)
@@ -150,7 +150,7 @@ def read(path: Path) -> SweepSpec:
     for name, axis in spec.axes.items():
         if name in entries.WORDS and isinstance(axis, ListAxis):
             named += [(name, value) for value in axis.values]
-    for name, value in (*named, *([("outcome", spec.own)] if spec.own else [])):
+    for name, value in (*named, *([("outcome", spec.outcome_file)] if spec.outcome_file else [])):
         if str(value).endswith(registry.PYTHON_SUFFIX):
             registry.trusted_file(name, str(value), None)
     return spec
@@ -186,7 +186,7 @@ def from_tables(tables: Mapping[str, Any], folder: Path = Path()) -> SweepSpec:
     trajectories = tables.get("trajectories", {})
     fixed = {name: _resolve_path(name, value, folder) for name, value in fixed.items()}
     axes = {name: _axis(name, value, folder) for name, value in varied.items()}
-    own = measured.get("own", "")
+    outcome_file = measured.get("file", "")
     outcomes = _words("outcomes.names", measured.get("names", DEFAULT_OUTCOMES))
     return SweepSpec(
         fixed,
@@ -195,7 +195,7 @@ def from_tables(tables: Mapping[str, Any], folder: Path = Path()) -> SweepSpec:
         _whole_number("count", sample.get("count", 0)),
         _whole_number("seed", sample.get("seed", 0)),
         outcomes,
-        str((folder / own).resolve()) if own else "",
+        str((folder / outcome_file).resolve()) if outcome_file else "",
         parse_keep(trajectories.get("keep", 0)),
         _megabytes(trajectories.get("most_mb", DEFAULT_MAX_MB)),
     )

@@ -100,7 +100,7 @@ def named(names: Sequence[str]) -> dict[str, str]:
     Raises
     ------
     UnknownName
-        If a name is neither a robot nor a file; the message suggests near names.
+        If a name is neither a robot nor a file; the message suggests similar names.
     """
     known = {name: name for name in registry.names(BUILT_IN)}
     if robots_folder() is not None:
@@ -199,14 +199,14 @@ def _with_feet(robot: Robot, file: str) -> Robot:
 
 
 def _stood(
-    name: str, file: str, robot: Robot, dt: float, seconds: float, own: bool
+    name: str, file: str, robot: Robot, dt: float, seconds: float, file_servos: bool
 ) -> CheckedRobot:
     """Simulate a robot with a step of dt in s, controlled by its file's servos or by sized ones."""
-    servos: Any = {"actuators": "file"} if own else {"controller": "stand"}
+    servos: Any = {"actuators": "file"} if file_servos else {"controller": "stand"}
     simulation = Simulation(robot, dt=dt, **servos)
     shown = f"{file}, visual shapes" if robot.origin.options.get("shapes") else file
     about = CheckedRobot(
-        name, shown, robot.nu, robot.mass, robot.unsupported, OWN if own else "sized", dt
+        name, shown, robot.nu, robot.mass, robot.unsupported, OWN if file_servos else "sized", dt
     )
     # simulate until it falls
     start, mechanism = simulation.q, simulation.plan.scene.mechanism
@@ -232,7 +232,7 @@ def _stood(
     if outcome == GIVES_WAY:
         why = moving(robot, _moved_joints(robot, records["q"][:, 0], start))
     else:
-        why = "" if outcome in (STANDS, HOLDS) else "; ".join(reasons(simulation, own))
+        why = "" if outcome in (STANDS, HOLDS) else "; ".join(reasons(simulation, file_servos))
     return replace(about, outcome=outcome, why=why, **figures)
 
 

@@ -98,7 +98,7 @@ def validate(
     Raises
     ------
     UnknownName
-        If a name is unknown; the message suggests near names.
+        If a name is unknown; the message suggests similar names.
     """
     # jobs
     names = _select("scene", scene, registry.names(SCENES))

@@ -73,8 +73,10 @@ class DrakePeer(PeerSession):
             )
             for c in robot.candidates
         ]
-        apart = drake.CollisionFilterDeclaration().ExcludeWithin(drake.GeometrySet(spheres))
-        scene.collision_filter_manager().Apply(apart)
+        collision_filter = drake.CollisionFilterDeclaration().ExcludeWithin(
+            drake.GeometrySet(spheres)
+        )
+        scene.collision_filter_manager().Apply(collision_filter)
 
     def _add_servo(self, builder: Any, plant: Any) -> None:
         """Add tau = kp (posture - angle) - kd rate as an affine system of the plant's state."""

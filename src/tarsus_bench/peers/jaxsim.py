@@ -137,11 +137,11 @@ class JaxSimPeer(PeerSession):
 
     def state(self) -> tuple[Array, Array]:
         data, order = self._data, self._order
-        at, omega = np.asarray(data.base_position), np.asarray(data._base_angular_velocity)
+        position, omega = np.asarray(data.base_position), np.asarray(data._base_angular_velocity)
         angles, rates = np.asarray(data.joint_positions), np.asarray(data.joint_velocities)
-        q = np.concatenate([at, data.base_quaternion, angles[order]])
+        q = np.concatenate([position, data.base_quaternion, angles[order]])
         # JaxSim stores the velocity of the point of the base that is at the world's origin
-        linear = np.asarray(data._base_linear_velocity) + np.cross(omega, at)
+        linear = np.asarray(data._base_linear_velocity) + np.cross(omega, position)
         u = np.concatenate([linear, world_to_body(q, omega), rates[order]])
         return q[None], u[None]
 

@@ -42,10 +42,10 @@ class NewtonPeer(PeerSession):
         joints = [names.index(name) for name in work.joints]
         self._in_q = [builder.joint_q_start[k] for k in joints]
         self._in_u = [builder.joint_qd_start[k] for k in joints]
-        for place in self._in_u:
-            builder.joint_target_ke[place], builder.joint_target_kd[place] = work.kp, work.kd
+        for index in self._in_u:
+            builder.joint_target_ke[index], builder.joint_target_kd[index] = work.kp, work.kd
             mode = newton.JointTargetMode.POSITION if work.kp else newton.JointTargetMode.NONE
-            builder.joint_target_mode[place] = int(mode)
+            builder.joint_target_mode[index] = int(mode)
         builder.add_ground_plane()
         # the solver and its states
         self._model = builder.finalize(device="cpu")

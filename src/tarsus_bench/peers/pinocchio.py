@@ -37,10 +37,10 @@ class PinocchioPeer(PeerSession):
         for c in work.robot.candidates:
             name = work.robot.bodies[c.body].name
             body = self._model.frames[self._model.getFrameId(name)]
-            place = body.placement * pin.SE3(np.eye(3), np.array(c.position))
-            frame = pin.Frame(c.name, body.parentJoint, place, pin.FrameType.OP_FRAME)
+            placement = body.placement * pin.SE3(np.eye(3), np.array(c.position))
+            frame = pin.Frame(c.name, body.parentJoint, placement, pin.FrameType.OP_FRAME)
             self._frames.append(self._model.addFrame(frame))
-            contact = pin.PointContactConstraintModel(self._model, body.parentJoint, place)
+            contact = pin.PointContactConstraintModel(self._model, body.parentJoint, placement)
             contact.setFriction(FRICTION)
             contacts.append(pin.ConstraintModel(contact))
         self._radii = np.array([c.radius for c in work.robot.candidates])

@@ -97,13 +97,13 @@ class PyBulletPeer(PeerSession):
 
     def state(self) -> tuple[Array, Array]:
         bullet = self._bullet
-        at, orientation = bullet.getBasePositionAndOrientation(self._robot)
+        position, orientation = bullet.getBasePositionAndOrientation(self._robot)
         linear, angular = (np.array(v) for v in bullet.getBaseVelocity(self._robot))
         base = Rotation.from_quat(orientation) * self._turn.inv()
         arm = base.apply(self._com)
         joints = bullet.getJointStates(self._robot, self._joints)
         angles, rates = ([joint[k] for joint in joints] for k in (0, 1))
-        q = np.concatenate([np.array(at) - arm, base.as_quat(scalar_first=True), angles])
+        q = np.concatenate([np.array(position) - arm, base.as_quat(scalar_first=True), angles])
         body_rate = base.inv().apply(angular)
         u = np.concatenate([linear - np.cross(angular, arm), body_rate, rates])
         return q[None], u[None]

@@ -149,13 +149,13 @@ def _rows(drifts: Drifts) -> list[Row]:
     # the paper's step and tolerance, and the tightest tolerance
     coarse, half = (f"{1e3 * dt:g}" for dt in STEPS[:2])
     k, tight = TOLERANCES.index(TOLERANCE), len(TOLERANCES) - 1
-    place, rows = "section Accuracy", []
+    section, rows = "section Accuracy", []
     # joints without stabilization
     for kind, methods in drifts.items():
         free = methods[DIRECT]
         order = np.log2(free[coarse][k] / free[half][k])
         rows.append(
-            Row(f"{kind}, 2.5 ms, 1e-6, direct", PUBLISHED, free[coarse][k], "µm/min", place)
+            Row(f"{kind}, 2.5 ms, 1e-6, direct", PUBLISHED, free[coarse][k], "µm/min", section)
         )
         # contacts and joints iterated together
         if PROX in methods:
@@ -165,7 +165,7 @@ def _rows(drifts: Drifts) -> list[Row]:
                     PUBLISHED,
                     methods[PROX][coarse][k],
                     "µm/min",
-                    place,
+                    section,
                     "includes the effect of the tolerance",
                 )
             )

@@ -44,17 +44,21 @@ class Sinkage(Exhibit):
         weight = -robot().mass * robot().gravity_acceleration[2]
         static = weight / 2 / STIFFNESS
         # comparison with the paper
-        place = "section Accuracy"
+        section = "section Accuracy"
         rows = [
             Row(
-                "Cm, mean over the stance", 1e3 * PUBLISHED, 1e3 * depth["Cm"]["mean"], "mm", place
+                "Cm, mean over the stance",
+                1e3 * PUBLISHED,
+                1e3 * depth["Cm"]["mean"],
+                "mm",
+                section,
             ),
             Row(
                 "Cm, largest",
                 1e3 * PUBLISHED,
                 1e3 * depth["Cm"]["largest"],
                 "mm",
-                place,
+                section,
                 "including landings",
             ),
             Row(

@@ -67,8 +67,8 @@ class Scheme(Exhibit):
         # order of convergence
         orders = {
             (law, name): _order(steps, errors)
-            for law, found in distances.items()
-            for name, errors in found.items()
+            for law, values in distances.items()
+            for name, errors in values.items()
         }
         least = min(orders.values())
         checks = [
@@ -78,8 +78,8 @@ class Scheme(Exhibit):
         columns = ("law", "drop", *(f"{1e3 * dt:g} ms / mm" for dt in steps), "order")
         rows = [
             (law, name, *(e and 1e3 * e for e in errors), orders[law, name])
-            for law, found in distances.items()
-            for name, errors in found.items()
+            for law, values in distances.items()
+            for name, errors in values.items()
         ]
         note = (
             "The time of a landing has an error of up to one step whose sign changes with dt, so"
@@ -97,8 +97,8 @@ class Scheme(Exhibit):
         figure = Figure(figsize=(9, 3.8), layout="constrained")
         ax = figure.subplots()
         steps = 1e3 * np.asarray(data["steps"])
-        for (law, found), style in zip(data["off"].items(), ("o-", "s--"), strict=False):
-            for (name, errors), color in zip(found.items(), COLORS, strict=False):
+        for (law, values), style in zip(data["off"].items(), ("o-", "s--"), strict=False):
+            for (name, errors), color in zip(values.items(), COLORS, strict=False):
                 label = f"{law}: {name}"
                 ax.plot(
                     steps, 1e3 * np.asarray(errors, float), style, ms=4, color=color, label=label

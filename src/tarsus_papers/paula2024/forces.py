@@ -100,11 +100,11 @@ def _rows(speed: float, walk: ComparedWalk) -> list[Row]:
     tarsus, peer = walk.ours, walk.theirs
     spurious = spurious_times(peer.active, DT)
     times = f"at {', '.join(f'{t:.2f}' for t in spurious[:8])} s" if spurious else ""
-    at, difference = f", command {speed:g} m/s", float(mean_error(tarsus.force, peer.force))
+    condition, difference = f", command {speed:g} m/s", float(mean_error(tarsus.force, peer.force))
     return [
-        Row(f"mean difference of the force{at}", 5.65, difference, "N", "section 7"),
+        Row(f"mean difference of the force{condition}", 5.65, difference, "N", "section 7"),
         Row(
-            f"spurious contacts or gaps, MuJoCo{at}",
+            f"spurious contacts or gaps, MuJoCo{condition}",
             float(PUBLISHED_SPURIOUS),
             float(len(spurious)),
             "",
@@ -112,16 +112,16 @@ def _rows(speed: float, walk: ComparedWalk) -> list[Row]:
             f"published at 2.8, 4.6, 5.0, 5.9, 6.4 s {times}".strip(),
         ),
         Row(
-            f"spurious contacts or gaps, Tarsus{at}",
+            f"spurious contacts or gaps, Tarsus{condition}",
             0.0,
             float(len(spurious_times(tarsus.active, DT))),
             "",
             "section 7",
         ),
-        Row(f"largest force, Tarsus{at}", None, float(tarsus.force.max()), "N", ""),
-        Row(f"largest force, MuJoCo{at}", None, float(peer.force.max()), "N", ""),
+        Row(f"largest force, Tarsus{condition}", None, float(tarsus.force.max()), "N", ""),
+        Row(f"largest force, MuJoCo{condition}", None, float(peer.force.max()), "N", ""),
         Row(
-            f"ratio of the largest forces{at}",
+            f"ratio of the largest forces{condition}",
             None,
             float(tarsus.force.max() / peer.force.max()),
             "",

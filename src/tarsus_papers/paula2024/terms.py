@@ -86,12 +86,12 @@ def _rate(value: Callable[[Array], Array], robot: Robot, q: Array, u: Array) -> 
 
 
 def _position(robot: Robot, q: Array, u: Array) -> tuple[Array, Array]:
-    moved = _rate(lambda at: robot.position(at, LEFT_FORELEG), robot, q, u)
+    moved = _rate(lambda x: robot.position(x, LEFT_FORELEG), robot, q, u)
     return robot.velocity(q, u, LEFT_FORELEG)[:, :3], moved
 
 
 def _jacobian(robot: Robot, q: Array, u: Array) -> tuple[Array, Array]:
-    moved = _rate(lambda at: robot.position(at, LEFT_FORELEG), robot, q, u)
+    moved = _rate(lambda x: robot.position(x, LEFT_FORELEG), robot, q, u)
     return np.einsum("nij,nj->ni", robot.jacobian(q, LEFT_FORELEG)[:, :3], u), moved
 
 
@@ -106,13 +106,13 @@ def _mass(robot: Robot, q: Array, u: Array) -> tuple[Array, Array]:
 
 def _velocity_terms(robot: Robot, q: Array, u: Array) -> tuple[Array, Array]:
     """Compare the power of the velocity terms with that of the inertia: u . c = 1/2 u . M' u."""
-    rate = _rate(lambda at: robot.mass_matrix(at), robot, q, u)
+    rate = _rate(lambda x: robot.mass_matrix(x), robot, q, u)
     return np.sum(robot.velocity_terms(q, u) * u, 1), np.einsum("ni,nij,nj->n", u, rate, u) / 2
 
 
 def _wrench(robot: Robot, q: Array, u: Array) -> tuple[Array, Array]:
     force = np.tile([10.0, -20.0, 30.0, 0.0, 0.0, 0.0], (len(q), 1))
-    moved = _rate(lambda at: robot.position(at, LEFT_FORELEG), robot, q, u)
+    moved = _rate(lambda x: robot.position(x, LEFT_FORELEG), robot, q, u)
     return (
         np.sum(robot.external_force(q, LEFT_FORELEG, force) * u, 1),
         np.sum(force[:, :3] * moved, 1),

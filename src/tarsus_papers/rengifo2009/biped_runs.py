@@ -87,13 +87,13 @@ class BipedRun:
         lifts
         off, or until the end of the run.
         """
-        found = []
+        stances = []
         for time, foot in self.landings(world):
             leaves = [leaving for leaving in self.lift_offs(world, foot) if leaving > time]
             end = leaves[0] - UNLOADING if leaves else np.inf
             inside = (self.time > time + STANCE_START) & (self.time < end)
-            found.append((foot, np.flatnonzero(inside)))
-        return found
+            stances.append((foot, np.flatnonzero(inside)))
+        return stances
 
     @property
     def load(self) -> Array:
@@ -106,12 +106,12 @@ class BipedRun:
         A landing follows a step if all vertices of the foot were higher than `MIN_LIFT` before.
         """
         lowest = self.height[:, world].reshape(-1, 2, 4).min(axis=-1)
-        found = []
+        landings = []
         for foot in (0, 1):
             high = np.flatnonzero(np.diff((lowest[:, foot] > MIN_LIFT).astype(int)) < 0)
             down = np.flatnonzero(lowest[:, foot] <= 0)
-            found += [(float(self.time[down[down > k][0]]), foot) for k in high]
-        return sorted(found)
+            landings += [(float(self.time[down[down > k][0]]), foot) for k in high]
+        return sorted(landings)
 
     def lift_offs(self, world: int, foot: int) -> Array:
         """Return the times (s) at which a foot's lowest vertex rises above `MIN_LIFT`."""
@@ -126,7 +126,7 @@ class BipedRun:
         than `MIN_LOAD` of the weight on average during the `MAX_LOSS` before. Losses up to
         `BOUNCING` after the foot's landing are bounces; later ones are false impacts.
         """
-        found: tuple[list[float], list[float]] = ([], [])
+        losses: tuple[list[float], list[float]] = ([], [])
         window, landings = round(MAX_LOSS / self.dt), self.landings(world)
         total = np.cumsum(np.concatenate([np.zeros((1, 2)), self.load[:, world]]), axis=0)
         for vertex in range(self.force.shape[-1]):
@@ -137,13 +137,13 @@ class BipedRun:
                 first = max(begin - window, 0)
                 mean = (total[begin] - total[first])[vertex // 4] / (begin - first)
                 if back.size and back[0] - begin < window and mean > MIN_LOAD * weight():
-                    at = begin * self.dt
+                    time = begin * self.dt
                     fresh = any(
-                        foot == vertex // 4 and 0 <= at - landed < BOUNCING
+                        foot == vertex // 4 and 0 <= time - landed < BOUNCING
                         for landed, foot in landings
                     )
-                    found[0 if fresh else 1].append(at)
-        return np.sort(np.array(found[0])), np.sort(np.array(found[1]))
+                    losses[0 if fresh else 1].append(time)
+        return np.sort(np.array(losses[0])), np.sort(np.array(losses[1]))
 
     def slip(self, world: int) -> float:
         """Compute the largest slip of a vertex in the second half of a stance, m."""

@@ -47,8 +47,8 @@ def pose_on_slope(height: Array | float, angle: float = 0.0) -> Array:
     """
     up = np.array([-np.sin(angle), 0.0, np.cos(angle)])
     turn = np.array([np.cos(angle / 2), 0.0, -np.sin(angle / 2), 0.0])
-    place = np.asarray(height)[..., None] * up
-    return np.concatenate([place, np.broadcast_to(turn, (*place.shape[:-1], 4))], axis=-1)
+    position = np.asarray(height)[..., None] * up
+    return np.concatenate([position, np.broadcast_to(turn, (*position.shape[:-1], 4))], axis=-1)
 
 
 def power_of_ten(value: float) -> str:

@@ -145,8 +145,8 @@ class SlidingBrick(Exhibit):
             look = {"color": color, "lw": 1.3, "ls": style}
             left.plot(t, v, label=name, **look)
             middle.plot(t, np.abs(v), **look)
-            near = v < 3 * SLOW
-            right.plot(1e3 * v[near], np.array(slide["friction"])[near], **look)
+            is_slow = v < 3 * SLOW
+            right.plot(1e3 * v[is_slow], np.array(slide["friction"])[is_slow], **look)
         middle.axhline(SLOW, color="#999999", lw=0.8, ls=":")
         middle.text(0.01, 1.3 * SLOW, "v_s", fontsize=9, color="#666666")
         middle.set_yscale("log")

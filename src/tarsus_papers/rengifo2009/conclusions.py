@@ -60,8 +60,10 @@ def _from_0_to_1(data: Data) -> Verdict:
 
 def _of_the_ratio(data: Data) -> Verdict:
     pair = list(data["restitution"]["same_k_p_over_k_v"].values())
-    one, other = (float(at["e"]) for at in pair)
-    text = " and ".join(f"{at['e']:.3f} for k_p {at['k_p']:g}, k_v {at['k_v']:.4g}" for at in pair)
+    one, other = (float(point["e"]) for point in pair)
+    text = " and ".join(
+        f"{point['e']:.3f} for k_p {point['k_p']:g}, k_v {point['k_v']:.4g}" for point in pair
+    )
     return abs(one / other - 1) < EQUAL_TOLERANCE, (
         f"with equal k_p / k_v, e is {text}: it is a function of k_p / k_v²"
     )

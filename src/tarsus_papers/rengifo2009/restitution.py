@@ -149,7 +149,10 @@ def _checks(
     """Check the range of e, and that e is not a function of k_p / k_v."""
     low, high = (0.1, 0.9) if quick else (0.02, 0.98)
     one, other = pair.values()
-    texts = (f"k_p {at['k_p']:g}, k_v {at['k_v']:.4g}: e {at['e']:.3f}" for at in pair.values())
+    texts = (
+        f"k_p {point['k_p']:g}, k_v {point['k_v']:.4g}: e {point['e']:.3f}"
+        for point in pair.values()
+    )
     same = abs(np.log(one["k_p"] / one["k_v"] * other["k_v"] / other["k_p"])) < 1e-9
     return [
         Check(

@@ -119,8 +119,8 @@ def _fails(data: Data) -> Verdict:
 def _alike(data: Data) -> Verdict:
     if not data["friction"]:
         return None, "skipped in the reduced version"
-    apart = float(data["friction"]["apart_m"])
-    return apart < PATH_TOLERANCE, f"{1e3 * apart:.2g} mm apart at most"
+    difference = float(data["friction"]["apart_m"])
+    return difference < PATH_TOLERANCE, f"{1e3 * difference:.2g} mm apart at most"
 
 
 def _oscillates(data: Data) -> Verdict:

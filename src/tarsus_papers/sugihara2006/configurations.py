@@ -60,7 +60,9 @@ def sole_points(robot: Robot, each: int) -> list[Candidate]:
         positions = np.array([corner.position for corner in corners])
         (x0, y0, z), (x1, y1, _) = positions.min(axis=0), positions.max(axis=0)
         grid = [(x, y, z) for x in np.linspace(x0, x1, each // 2) for y in (y0, y1)]
-        candidates += [Candidate(f"{body}_{k}", body, np.array(at)) for k, at in enumerate(grid)]
+        candidates += [
+            Candidate(f"{body}_{k}", body, np.array(position)) for k, position in enumerate(grid)
+        ]
     return candidates
 
 

@@ -55,11 +55,11 @@ class CycleTime(Exhibit):
             Row(
                 f"one cycle, {name}",
                 1e6 * PUBLISHED if name.startswith("micro_macro") else None,
-                1e6 * found,
+                1e6 * times,
                 "µs",
                 "section IV-A",
             )
-            for name, found in seconds.items()
+            for name, times in seconds.items()
         ]
         return Finding({"seconds": seconds}, rows)
 

@@ -109,10 +109,10 @@ VARIANTS: dict[str, dict[str, Any]] = {
 
 
 def _by_lambda(ax: Axes, data: Mapping[str, Any], key: str, title: str) -> None:
-    for color, (name, found) in zip(COLORS, data["variants"].items(), strict=False):
+    for color, (name, runs) in zip(COLORS, data["variants"].items(), strict=False):
         known = [
             (a, b)
-            for a, b in zip(data["lambda"], found[key], strict=True)
+            for a, b in zip(data["lambda"], runs[key], strict=True)
             if b is not None and b > 0
         ]
         ax.loglog(*zip(*known, strict=True), "o-", ms=3, lw=1.1, color=color, label=name)
@@ -127,7 +127,9 @@ def _data(
     """Return the measures by lambda, and the series of Fig. 7."""
     once = results[ONCE]
     vertex = once.names.index(SHOWN_VERTEX)
-    at = [int(np.flatnonzero(lambdas == value)[0]) for value in PAPER_LAMBDAS if value in lambdas]
+    indices = [
+        int(np.flatnonzero(lambdas == value)[0]) for value in PAPER_LAMBDAS if value in lambdas
+    ]
     return {
         "lambda": lambdas,
         "variants": {
@@ -145,7 +147,7 @@ def _data(
             f"{armature:g}": {"roughness": run.roughness, "unevenness": run.unevenness}
             for armature, run in by_armature.items()
         },
-        "vertex": {f"{lambdas[k]:g}": np.round(once.force[:, k, vertex], 3) for k in at},
+        "vertex": {f"{lambdas[k]:g}": np.round(once.force[:, k, vertex], 3) for k in indices},
         "own_armature": rotor(hoap1()),
     }
 
@@ -195,16 +197,16 @@ def _tables(data: dict[str, Any]) -> list[Table]:
             name,
             columns,
             [
-                (float(value), *(float(found[key][k]) for key in keys))
+                (float(value), *(float(runs[key][k]) for key in keys))
                 for k, value in enumerate(data["lambda"])
             ],
         )
-        for name, found in data["variants"].items()
+        for name, runs in data["variants"].items()
     ]
     if data["armature"]:
         names = [f"{float(a):g} kg m²" for a in data["armature"]]
         rows = [
-            (value, *(float(found["roughness"][k]) for found in data["armature"].values()))
+            (value, *(float(runs["roughness"][k]) for runs in data["armature"].values()))
             for k, value in enumerate(PAPER_LAMBDAS)
         ]
         tables.append(
@@ -213,14 +215,14 @@ def _tables(data: dict[str, Any]) -> list[Table]:
     return tables
 
 
-def _checks(data: dict[str, Any], found: dict[str, StandingRun]) -> list[Check]:
+def _checks(data: dict[str, Any], runs: dict[str, StandingRun]) -> list[Check]:
     # single pass
     lambdas = list(data["lambda"])
     small, one = lambdas.index(0.01), lambdas.index(1.0)
     rough = data["variants"][ONCE]["roughness"]
     times = float(rough[small] / rough[one])
-    carried = [run.load[small : one + 1] for name, run in found.items() if name in UNLIMITED]
-    apart = float(np.abs(np.array(carried) - 1).max())
+    carried = [run.load[small : one + 1] for name, run in runs.items() if name in UNLIMITED]
+    deviation = float(np.abs(np.array(carried) - 1).max())
     checks = [
         Check(
             "single pass: the forces at lambda 0.01 are at least 20 times as rough as at 1",
@@ -229,12 +231,12 @@ def _checks(data: dict[str, Any], found: dict[str, StandingRun]) -> list[Check]:
         ),
         Check(
             "the soles carry the weight to 1e-3 at lambda 0.01 to 1",
-            apart < LOAD_TOLERANCE,
-            f"apart by at most {apart:.1g}",
+            deviation < LOAD_TOLERANCE,
+            f"apart by at most {deviation:.1g}",
         ),
     ]
-    if CONSISTENT in found:
-        smooth = float(found[CONSISTENT].roughness.max())
+    if CONSISTENT in runs:
+        smooth = float(runs[CONSISTENT].roughness.max())
         checks.append(
             Check(
                 "solved until consistent: roughness below 0.02 N at every lambda",

@@ -28,7 +28,7 @@ def dropped(count: int = 40) -> dict[str, Any]:
     return {
         "fixed": {"robot": "ball.xml", "gait": "free", "seconds": 0.05},
         "vary": {"law.mu": {"low": 0.1, "high": 1.0, "steps": count}},
-        "outcomes": {"names": ["fell"], "own": "own.py"},
+        "outcomes": {"names": ["fell"], "file": "own.py"},
     }
 
 

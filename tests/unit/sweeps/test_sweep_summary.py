@@ -53,7 +53,7 @@ def asked(ball: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any
         "fixed": {"robot": str(ball), "gait": "free", "seconds": 0.01},
         "vary": {"law.mu": {"low": 0.1, "high": 0.9}, "law": ["moreau", "compliant"]},
         "sample": {"method": "latin", "count": 40, "seed": 1},
-        "outcomes": {"names": ["speed"], "own": str(own)},
+        "outcomes": {"names": ["speed"], "file": str(own)},
     }
 
 

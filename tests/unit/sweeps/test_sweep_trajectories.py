@@ -48,7 +48,7 @@ def pushed(keep: Any, **changed: Any) -> dict[str, Any]:
             "noise.u": [0.05],
         },
         "sample": {"method": "latin", "count": 24, "seed": 2},
-        "outcomes": {"names": ["speed"], "own": "own.py"},
+        "outcomes": {"names": ["speed"], "file": "own.py"},
         "trajectories": {"keep": keep},
         **changed,
     }

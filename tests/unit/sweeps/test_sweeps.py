@@ -51,7 +51,7 @@ def dropped(**changed: Any) -> dict[str, Any]:
             "mass.ball": {"low": 0.5, "high": 2.0, "log": True},
         },
         "sample": {"method": "latin", "count": 40, "seed": 2},
-        "outcomes": {"names": ["fell", "speed", "peak_force"], "own": "own.py"},
+        "outcomes": {"names": ["fell", "speed", "peak_force"], "file": "own.py"},
         **changed,
     }
 

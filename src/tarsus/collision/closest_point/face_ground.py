@@ -113,7 +113,7 @@ class FacePoint:
 
     Parameters
     ----------
-    place : SX
+    position : SX
         (2,): position, m along length and width from the middle.
     falls : SX
         (2,): negative gradient of the distance; components that point out of the face are zero.
@@ -123,14 +123,14 @@ class FacePoint:
         Length of the next step for a slope of 1, m.
     """
 
-    place: SX
+    position: SX
     falls: SX
     distance: SX
     step: SX
 
     def closer(self, other: FacePoint) -> FacePoint:
         """Return `other` if the ground is closer there, else this point with a shorter step."""
-        move, change = other.place - self.place, self.falls - other.falls
+        move, change = other.position - self.position, self.falls - other.falls
         squared, curvature = ca.sumsqr(move), ca.dot(move, change)
         is_valid = ca.logic_and(curvature > 0, squared > MIN_LENGTH**2)
         longer = ca.if_else(is_valid, squared / ca.fmax(curvature, MIN_LENGTH), 2 * self.step)
@@ -164,13 +164,13 @@ def closest_inside(
         last = FacePoint(**now)
         slope = ca.sqrt(ca.sumsqr(last.falls) + MIN_LENGTH**2)
         step = ca.fmin(last.step, MAX_STEP * sizes[1] / slope) * last.falls
-        inside = ca.fmax(-sizes, ca.fmin(last.place + step, sizes))
+        inside = ca.fmax(-sizes, ca.fmin(last.position + step, sizes))
         new = last.closer(_evaluate(geometry, terrain, face, inside, last.step))
         return vars(new), ca.sumsqr(new.falls) > SLOPE_TOLERANCE**2
 
     end = FacePoint(**run_rounds(vars(begin), descend, ROUNDS, SX(1), builder))
     is_peak = _is_peak(geometry, terrain, face, end)
-    return ca.if_else(is_peak, end.place / sizes, ca.vertcat(OUTSIDE, 0)), end.distance
+    return ca.if_else(is_peak, end.position / sizes, ca.vertcat(OUTSIDE, 0)), end.distance
 
 
 def with_face(
@@ -188,22 +188,22 @@ def with_face(
     return insert
 
 
-def _evaluate(geometry: Geometry, terrain: object, face: Face, place: SX, step: SX) -> FacePoint:
-    [(distance, frame)] = geometry.terrain.surfaces([face.point(place)], terrain)
+def _evaluate(geometry: Geometry, terrain: object, face: Face, position: SX, step: SX) -> FacePoint:
+    [(distance, frame)] = geometry.terrain.surfaces([face.point(position)], terrain)
     falls = -ca.mtimes(face.directions, frame[0, :].T)
     # do not leave the face
     inner = [
         ca.if_else(ca.logic_and(ca.fabs(x) >= size, x * fall > 0), 0, fall)
-        for x, size, fall in zip(*map(entries, (place, face.sizes, falls)), strict=True)
+        for x, size, fall in zip(*map(entries, (position, face.sizes, falls)), strict=True)
     ]
-    return FacePoint(place, ca.vertcat(*inner), distance, step)
+    return FacePoint(position, ca.vertcat(*inner), distance, step)
 
 
 def _is_peak(geometry: Geometry, terrain: object, face: Face, end: FacePoint) -> SX:
     """Return 1 if the search ended inside the face, on ground that is convex and faces it."""
     sizes = face.sizes
     step = PROBE_DISTANCE * sizes[1]
-    probes = [end.place, end.place + ca.vertcat(step, 0), end.place + ca.vertcat(0, step)]
+    probes = [end.position, end.position + ca.vertcat(step, 0), end.position + ca.vertcat(0, step)]
     normals = [
         frame[0, :].T
         for _, frame in geometry.terrain.surfaces([face.point(probe) for probe in probes], terrain)
@@ -216,7 +216,7 @@ def _is_peak(geometry: Geometry, terrain: object, face: Face, end: FacePoint) ->
     out = ca.cross(face.half, face.across)
     facing = -ca.dot(normals[0], out) > MIN_FACING * ca.sqrt(ca.sumsqr(out) + MIN_LENGTH**2)
     flat = ca.sumsqr(end.falls) < MAX_SLOPE**2
-    relative = ca.fabs(end.place) / sizes
+    relative = ca.fabs(end.position) / sizes
     within = ca.if_else(
         face.round,
         ca.sumsqr(relative) < INNER_FRACTION**2,

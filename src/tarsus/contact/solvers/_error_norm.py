@@ -76,12 +76,12 @@ def set_up(
     builder : Builder
         Stores what all passes read.
     """
-    n, ways, sticking, c = problem.n, [], [], []
+    n, directions, sticking, c = problem.n, [], [], []
     closing_speed = [ca.fmax(contact.gap, 0) / problem.dt for contact in problem.contacts]
     for i, contact in enumerate(problem.contacts):
         slip, normal = contact.velocity[1:], contact.velocity[0]
         speed = ca.sqrt(ca.dot(slip, slip) + TINY)
-        ways.append(slip / speed)
+        directions.append(slip / speed)
         sticking.append(speed <= p.v_0)
         rebound = ca.if_else(normal < -p.v_0, p.e_N * normal, 0)
         c.append(problem.free[i] + ca.vertcat(rebound + closing_speed[i], 0, 0))
@@ -99,7 +99,7 @@ def set_up(
     pressing = [
         ca.logic_and(closed[i], ca.logic_or(pressed[i], stored_c[3 * i] < 0)) for i in range(n)
     ]
-    return equations, Guess(pressing, pressing, sticking, [SX(0)] * n, [SX(0)] * n, ways)
+    return equations, Guess(pressing, pressing, sticking, [SX(0)] * n, [SX(0)] * n, directions)
 
 
 def minimize(equations: ErrorNormProblem, guess: Guess, builder: Builder) -> Minimized:
@@ -128,7 +128,7 @@ def contact_impulses(equations: ErrorNormProblem, guess: Guess) -> tuple[list[SX
     size, G = range(3 * equations.n), equations.G
     # factors 0 and 1 rather than selections, which the tracer would move out of every product
     friction = [
-        ca.logic_not(guess.sticking[i]) * equations.mu_K[i] * guess.ways[i]
+        ca.logic_not(guess.sticking[i]) * equations.mu_K[i] * guess.directions[i]
         for i in range(equations.n)
     ]
     holds = [ca.logic_and(a, b) for a, b in zip(guess.pressing, guess.sticking, strict=True)]
@@ -190,9 +190,11 @@ def corrected(
         old = ca.vertcat(*(values[i] for values in vars(guess).values()))
         new.append(ca.if_else(applies, change, old))
     parts = {
-        name: [column[k] for column in new] for k, name in enumerate(vars(guess)) if name != "ways"
+        name: [column[k] for column in new]
+        for k, name in enumerate(vars(guess))
+        if name != "directions"
     }
-    return Guess(ways=[column[-2:] for column in new], **parts), last >= 0
+    return Guess(directions=[column[-2:] for column in new], **parts), last >= 0
 
 
 def without_energy_gain(G: Matrix, free: list[SX], impulses: list[SX]) -> list[SX]:

@@ -84,9 +84,9 @@ class Guess:
         1 if its friction is static.
     lost
         Number of times it was released in this step.
-    held
+    repeats
         Number of times its friction was made static in this step.
-    ways
+    directions
         Unit vector (2,) of its slip, if it slides.
     """
 
@@ -94,8 +94,8 @@ class Guess:
     counted: list[SX]
     sticking: list[SX]
     lost: list[SX]
-    held: list[SX]
-    ways: list[SX]
+    repeats: list[SX]
+    directions: list[SX]
 
     def values(self) -> Values:
         """Return the guess as registers of a loop."""
@@ -104,9 +104,11 @@ class Guess:
     @staticmethod
     def of(values: Values) -> Guess:
         """Restore the guess from the registers of a loop."""
-        names = ("pressing", "counted", "sticking", "lost", "held")
-        ways = [values["ways"][2 * i : 2 * i + 2] for i in range(values["pressing"].numel())]
-        return Guess(ways=ways, **{name: entries(values[name]) for name in names})
+        names = ("pressing", "counted", "sticking", "lost", "repeats")
+        directions = [
+            values["directions"][2 * i : 2 * i + 2] for i in range(values["pressing"].numel())
+        ]
+        return Guess(directions=directions, **{name: entries(values[name]) for name in names})
 
 
 @dataclass(frozen=True)
@@ -135,11 +137,11 @@ def corrected_contact(
     equations: ErrorNormProblem, guess: Guess, i: int, result: GuessResult
 ) -> tuple[SX, SX]:
     """Correct the state of contact i (in the order of `Guess`); also return 1 if it was wrong."""
-    pressing, counted, sticking, way = (
+    pressing, counted, sticking, direction = (
         guess.pressing[i],
         guess.counted[i],
         guess.sticking[i],
-        guess.ways[i],
+        guess.directions[i],
     )
     G_ii, small = equations.G[3 * i][3 * i], SIGN_TOLERANCE * result.largest
     speed_tolerance = equations.speed_tolerance(i, result.largest)
@@ -157,10 +159,10 @@ def corrected_contact(
     stays = ca.logic_and(pressing, ca.logic_not(pulls))
     slips = ca.logic_and(ca.logic_and(stays, sticking), length > equations.mu[i] * normal + small)
     velocity = ca.vertcat(*result.residual[1:])
-    after = ca.dot(velocity, way)
+    after = ca.dot(velocity, direction)
     turns = ca.logic_and(ca.logic_and(stays, ca.logic_not(sticking)), after < -speed_tolerance)
     jams = is_jammed(equations, guess, i, result, sinks)
-    holds = ca.logic_and(ca.logic_or(turns, jams), guess.held[i] < MAX_REPEATS)
+    holds = ca.logic_and(ca.logic_or(turns, jams), guess.repeats[i] < MAX_REPEATS)
 
     # the corrected state
     presses = ca.logic_or(ca.logic_or(stays, sinks), jams)
@@ -172,10 +174,10 @@ def corrected_contact(
         ca.logic_and(sinks, guess.lost[i] > 0), ca.logic_not(holds)
     )  # if it stuck, it would pull; without impulse it sinks
     sticks = ca.logic_or(holds, ca.logic_and(sticking, ca.logic_not(ca.logic_or(slips, slides))))
-    change = ca.vertcat(presses, stands, sticks, guess.lost[i] + pulls, guess.held[i] + holds)
+    change = ca.vertcat(presses, stands, sticks, guess.lost[i] + pulls, guess.repeats[i] + holds)
     wrong = ca.logic_or(ca.logic_or(pulls, sinks), ca.logic_or(slips, ca.logic_or(turns, jams)))
-    way = ca.if_else(slides, velocity / ca.sqrt(ca.dot(velocity, velocity) + TINY), way)
-    return ca.vertcat(change, ca.if_else(slips, -tangent / length, way)), wrong
+    direction = ca.if_else(slides, velocity / ca.sqrt(ca.dot(velocity, velocity) + TINY), direction)
+    return ca.vertcat(change, ca.if_else(slips, -tangent / length, direction)), wrong
 
 
 def is_jammed(
@@ -187,7 +189,7 @@ def is_jammed(
     impulse lifts it.
     """
     normal, *tangent = equations.G[3 * i][3 * i : 3 * i + 3]
-    lifted = normal - equations.mu_K[i] * dot(tangent, entries(guess.ways[i]))
+    lifted = normal - equations.mu_K[i] * dot(tangent, entries(guess.directions[i]))
     idle = ca.logic_not(ca.logic_or(guess.pressing[i], guess.sticking[i]))
     falls = ca.logic_and(
         equations.closed[i], result.residual[0] < -equations.speed_tolerance(i, result.largest)

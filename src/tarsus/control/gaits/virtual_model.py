@@ -57,7 +57,8 @@ class VirtualModel(Controller):
     """Trot or stand by virtual forces on the trunk, with four three-joint legs and a floating base.
 
     `frequency` is that of StarlETH; other robots step at `frequency` times 0.4024 m / height.
-    `way`, `hold`, `level` and `track` are pairs of stiffness (1/s^2) and damping (1/s).
+    `position_gains`, `height_gains`, `attitude_gains` and `swing_gains` are pairs of
+    stiffness (1/s^2) and damping (1/s).
 
     The commands are `speed`, in m/s forwards, `sideways`, in m/s to the left, `turn`, in rad/s to
     the left, and `gait`, 1 to trot or 0 to stand.
@@ -84,25 +85,25 @@ class VirtualModel(Controller):
         2, "[1]", "Newton iterations of the force distribution in each control step", "[1, 100]"
     )
     ramp: float = parameter(1.0, "s", "time until full speed", "(0, 1000]")
-    way: Pair = parameter(
+    position_gains: Pair = parameter(
         (10.0, 6.0),
         PAIR,
         "stiffness and damping of the trunk's horizontal position, per mass",
         "[0, 1e6]",
     )
-    hold: Pair = parameter(
+    height_gains: Pair = parameter(
         (80.0, 15.0), PAIR, "stiffness and damping of the trunk's height, per mass", "[0, 1e6]"
     )
-    level: Pair = parameter(
+    attitude_gains: Pair = parameter(
         (200.0, 25.0),
         PAIR,
         "stiffness and damping of the trunk's attitude, per inertia",
         "[0, 1e6]",
     )
-    leash: float = parameter(
+    max_position_error: float = parameter(
         0.05, "m", "largest position error that acts on the trunk's spring", "[0, 100]"
     )
-    track: Pair = parameter(
+    swing_gains: Pair = parameter(
         (900.0, 50.0), PAIR, "stiffness and damping of a swing foot, per mass", "[0, 1e6]"
     )
     feedback: float = parameter(
@@ -161,7 +162,7 @@ class VirtualModel(Controller):
             *ca.vertsplit(trotting * ca.fmin(now.t / self.ramp, 1.0) * now.command[:3])
         )
         trunk, reference = self._trunk(kin, commanded, memory[3:7], time, dt)
-        height = self.hold[0] * (ground + robot.height - q[2]) - self.hold[1] * u[2]
+        height = self.height_gains[0] * (ground + robot.height - q[2]) - self.height_gains[1] * u[2]
         wrench = _wrench(
             kin, robot, gravity_load, ca.vertcat(trunk.push, height / time**2), trunk.turn
         )
@@ -184,8 +185,8 @@ class VirtualModel(Controller):
             )
             lift = (ground + leg.radius, self.clearance * robot.height)
             target = swing(liftoff, end, lift, phase.progress, clock.swing_time)
-            pull = self.track[0] / time**2 * (target.point - q[:3] - state.arm)
-            pull += self.track[1] / time * (target.velocity - state.velocity)
+            pull = self.swing_gains[0] / time**2 * (target.point - q[:3] - state.arm)
+            pull += self.swing_gains[1] / time * (target.velocity - state.velocity)
             R = kin.world_rotation[0]
             swing_force = ca.mtimes([R, constant(robot.effective[i]), R.T, pull])
             own_weight = gravity_load[joint_velocities(mechanism, leg)]
@@ -207,11 +208,13 @@ class VirtualModel(Controller):
             heading[0] * commanded.x - heading[1] * commanded.y,
             heading[1] * commanded.x + heading[0] * commanded.y,
         )
-        position_error = _clamp((1 - unset) * (reference[:2] - q[:2]), self.leash)
-        push = self.way[0] / time**2 * position_error + self.way[1] / time * (velocity - u[:2])
+        position_error = _clamp((1 - unset) * (reference[:2] - q[:2]), self.max_position_error)
+        push = self.position_gains[0] / time**2 * position_error + self.position_gains[1] / time * (
+            velocity - u[:2]
+        )
         tilt = ca.vertcat(-R[2, 1], R[2, 0], error)  # body axes: from the trunk's z to the world's
         spin = ca.vertcat(0, 0, commanded.turn) - u[3:6]
-        turn = self.level[0] / time**2 * tilt + self.level[1] / time * spin
+        turn = self.attitude_gains[0] / time**2 * tilt + self.attitude_gains[1] / time * spin
         next_reference = ca.vertcat(q[:2] + position_error + velocity * dt, turned)
         return TrunkCommand(
             heading,

@@ -60,12 +60,12 @@ def step_function(program: Program, name: str, record: str) -> Code:
     program = program.expanded
     fields, temporary = members(program), layout(program)[1]
 
-    def place(register: str, entry: int) -> str:
+    def operand(register: str, entry: int) -> str:
         if register in fields:
             return f"d->{fields[register]}[{entry}]"
         return f"d->work[{temporary[register] + entry}]"
 
-    writer = _Functions(program, name, record, place)
+    writer = _Functions(program, name, record, operand)
     calls = writer.calls(program.blocks, "    ")
     tables = [
         f"static const double {name}_{identifier(table)}[] = {{\n{numbers(values)}\n}};\n"
@@ -76,7 +76,7 @@ def step_function(program: Program, name: str, record: str) -> Code:
     return Code("\n".join([*tables, *writer.made, body]), frozenset(writer.helpers), workspace)
 
 
-def plain_function(program: Program, signature: str, place: Place) -> Code:
+def plain_function(program: Program, signature: str, operand: Place) -> Code:
     """Generate a function for a program that is one basic block.
 
     Parameters
@@ -85,7 +85,7 @@ def plain_function(program: Program, signature: str, place: Place) -> Code:
         Program of one basic block.
     signature
         Signature of the C function.
-    place
+    operand
         Function (register, entry) that returns a C expression.
 
     Returns
@@ -96,7 +96,7 @@ def plain_function(program: Program, signature: str, place: Place) -> Code:
     blocks = [block for block in program.blocks if isinstance(block, BasicBlock)]
     if len(blocks) != len(program.blocks) or len(blocks) != 1:
         raise ValueError(f"the program {program.name!r} is not one basic block")
-    lines, helpers = straight(blocks[0], place)
+    lines, helpers = straight(blocks[0], operand)
     return Code(f"{signature}\n{{\n{lines}}}\n", frozenset(helpers), 0)
 
 
@@ -117,7 +117,7 @@ def literal(x: float) -> str:
     return repr(x) if math.copysign(1.0, x) > 0 else f"({x!r})"
 
 
-def straight(block: BasicBlock, place: Place) -> tuple[str, set[str]]:
+def straight(block: BasicBlock, operand: Place) -> tuple[str, set[str]]:
     """Generate the lines of a basic block, and the helpers that they call."""
     t, s = tape(block.function), _CWriter()
     uses, values = t.use_counts(), [""] * len(t.nodes)
@@ -125,14 +125,14 @@ def straight(block: BasicBlock, place: Place) -> tuple[str, set[str]]:
         if not uses[k]:
             continue
         if node.op == "input":
-            values[k] = s.define(place(block.inputs[node.slot[0]], node.slot[1]))
+            values[k] = s.define(operand(block.inputs[node.slot[0]], node.slot[1]))
         elif node.op == "const":
             values[k] = s.const(node.value)
         else:
             values[k] = s.operation(node.op, [values[a] for a in node.args])
     # all inputs are read before any output is written
     stores = [
-        (place(block.outputs[argument], entry), s.number(values[node]))
+        (operand(block.outputs[argument], entry), s.number(values[node]))
         for (argument, entry), node in t.outputs
     ]
     lines = s.lines + [f"    {to} = {value};" for to, value in stores]
@@ -154,8 +154,8 @@ def _without_dead_code(lines: list[str]) -> str:
 class _Functions:
     """Writes the functions of a program's blocks, and the calls of them."""
 
-    def __init__(self, program: Program, name: str, record: str, place: Place) -> None:
-        self.program, self.name, self.record, self.slot = program, name, record, place
+    def __init__(self, program: Program, name: str, record: str, operand: Place) -> None:
+        self.program, self.name, self.record, self.slot = program, name, record, operand
         self.made: list[str] = []
         self.helpers: set[str] = set()
         self._loops = 0

@@ -173,12 +173,12 @@ class TangentBlock:
         outputs = needed.intersection(self._depends)
         return frozenset[str]().union(*(self._depends[name] for name in outputs)) & active
 
-    def dual(self, kept: Names) -> list[Block]:
+    def dual(self, retained: Names) -> list[Block]:
         """Add the tangents of the retained registers to the block."""
         block = self.block
         pairs = zip(block.inputs, self._dx, strict=True)
-        inputs = {tangent_name(name): dx for name, dx in pairs if name in kept}
-        outputs = [name for name in block.outputs if name in kept]
+        inputs = {tangent_name(name): dx for name, dx in pairs if name in retained}
+        outputs = [name for name in block.outputs if name in retained]
         if not outputs:
             return [block]
         sized = zip(block.inputs, self._x, strict=True)
@@ -215,8 +215,8 @@ class TangentSlice:
         """Find the active ones of both registers if one is needed."""
         return self._both & active if self._both & needed else frozenset()
 
-    def dual(self, kept: Names) -> list[Block]:
+    def dual(self, retained: Names) -> list[Block]:
         """Add the slice of the tangents, if they are retained."""
         block = self.block
         tangent = replace(block, whole=tangent_name(block.whole), part=tangent_name(block.part))
-        return [block, tangent] if self._both <= kept else [block]
+        return [block, tangent] if self._both <= retained else [block]

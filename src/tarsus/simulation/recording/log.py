@@ -63,7 +63,7 @@ def dataset(
     run_hooks()
     observed = observe_steps(plan, worlds, start, records)
     plan, start, records, dt = observed.plan, observed.start, observed.records, observed.dt
-    seen, solved, contacts = observed.reports, observed.solved, observed.contacts
+    reports, solved, contacts = observed.reports, observed.solved, observed.contacts
     scene, mechanism = plan.scene, plan.scene.mechanism
     steps, count = records["q"].shape[:2]
     # balance uses contacts with the ground only
@@ -79,10 +79,10 @@ def dataset(
         "iterations": (each, records["iterations"][..., 0].astype(np.int32)),
         "converged": (each, records["converged"][..., 0].astype(np.int8)),
         **_stage_variables(scene.law, records),
-        **variables.energy_variables(seen, solved, seen["stored"]),
-        **variables.balance_variables(seen, grounded, -mechanism.gravity_acceleration[2]),
-        **_joint_variables(plan, worlds, seen, records, dt),
-        **_loop_variables(mechanism, seen, records["bilateral"], dt),
+        **variables.energy_variables(reports, solved, reports["stored"]),
+        **variables.balance_variables(reports, grounded, -mechanism.gravity_acceleration[2]),
+        **_joint_variables(plan, worlds, reports, records, dt),
+        **_loop_variables(mechanism, reports, records["bilateral"], dt),
         **strike_variables(plan, worlds, records, t0),
         **sensors.log_variables(plan, worlds, records),
         **_push_variables(plan, records),
@@ -98,7 +98,9 @@ def dataset(
     log = variables.add_descriptions(xr.Dataset(variables_of_log, labels))
     log.attrs.update(_law_attributes(scene.law, worlds) | {"dt": dt})
     log.attrs.update(energy_gained=energy_gained(log))
-    log.attrs.update(fast_steps=int(seen["fast"].sum()), strikes_lost=strikes_lost(plan, records))
+    log.attrs.update(
+        fast_steps=int(reports["fast"].sum()), strikes_lost=strikes_lost(plan, records)
+    )
     if "overflow" in records:
         log.attrs.update(overflow_steps=int((records["overflow"] > 0).sum()))
         log.attrs.update(max_overflow=int(records["overflow"].max(initial=0)))
@@ -108,7 +110,7 @@ def dataset(
 def _joint_variables(
     plan: Plan,
     worlds: Backend,
-    seen: Mapping[str, Array],
+    reports: Mapping[str, Array],
     records: Mapping[str, Array],
     dt: float,
 ) -> dict[str, Any]:
@@ -123,7 +125,7 @@ def _joint_variables(
     scene = plan.scene
     limits, friction, closing = split_recorded(scene, records["joints"] / dt)
     forces = {"force_limit": limits, "force_joint_friction": friction}
-    forces["passive_force"] = seen["passive"]
+    forces["passive_force"] = reports["passive"]
     each = ("time", "world")
     values: dict[str, Any] = {name: ((*each, "velocity"), part) for name, part in forces.items()}
     # friction residual
@@ -153,14 +155,14 @@ def _push_variables(plan: Plan, records: Mapping[str, Array]) -> dict[str, Any]:
 
 
 def _loop_variables(
-    mechanism: Mechanism, seen: Mapping[str, Array], impulse: Array, dt: float
+    mechanism: Mechanism, reports: Mapping[str, Array], impulse: Array, dt: float
 ) -> dict[str, Any]:
     """Build drift and impulses (steps, worlds, nb) of loop joints, and the uncut state."""
     values: dict[str, Any] = {}
     if mechanism.constrained:
         rows = ("time", "world", "constraint")
         values = {
-            "drift": (rows[:2], seen["drift"][..., 0]),
+            "drift": (rows[:2], reports["drift"][..., 0]),
             "impulse_constraint": (rows, impulse),
             "force_constraint": (rows, impulse / dt),
             "constraint": ("constraint", loop_constraints.row_names(mechanism)),
@@ -172,7 +174,7 @@ def _loop_variables(
         ):
             values[f"{letter}_uncut"] = (
                 ("time", "world", f"uncut_{what}"),
-                seen[f"{letter}_uncut"],
+                reports[f"{letter}_uncut"],
             )
             values[f"uncut_{what}"] = (f"uncut_{what}", names(mechanism.uncut))
     return values

@@ -86,7 +86,7 @@ def scale_masses(robot: Robot, log: xr.Dataset) -> Robot:
 
 
 def _built_in(name: str, attrs: Mapping[str, Any]) -> Robot:
-    """Load a built-in robot; the error suggests near names or what to do about other robots."""
+    """Load a built-in robot; the error suggests similar names or what to do about other robots."""
     try:
         return _load(name, attrs)
     except TarsusError as error:

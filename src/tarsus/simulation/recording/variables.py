@@ -260,20 +260,20 @@ def contact_variables(
 
 
 def balance_variables(
-    seen: Mapping[str, Array], contacts: Mapping[str, Any], gravity: float
+    reports: Mapping[str, Array], contacts: Mapping[str, Any], gravity: float
 ) -> dict[str, Any]:
     """Build center of mass, zero moment point, capture point and support margin.
 
     Parameters
     ----------
-    seen
+    reports
         Reports of the observer.
     contacts
         Variables of `contact_variables`.
     gravity
         Gravity acceleration downwards, in m/s^2.
     """
-    moving = (seen["center"], seen["center_velocity"])
+    moving = (reports["center"], reports["center_velocity"])
     points, forces, gaps = (contacts[name][1] for name in ("contact_point", "force_world", "gap"))
     ends = {"center_of_mass": ("xyz",), "center_of_mass_velocity": ("xyz",), **DIMENSIONS}
     values = dict(zip(ends, moving, strict=False)) | balance(*moving, points, forces, gaps, gravity)
@@ -282,13 +282,13 @@ def balance_variables(
 
 
 def energy_variables(
-    seen: Mapping[str, Array], solved: Solved, stored: ArrayLike = 0.0
+    reports: Mapping[str, Array], solved: Solved, stored: ArrayLike = 0.0
 ) -> dict[str, Any]:
     """Build energies, the residual, and the energy ledger, whose sum is each step's change.
 
     Parameters
     ----------
-    seen
+    reports
         Reports of `step_observables`.
     solved
         Contact problems and solutions.
@@ -298,13 +298,13 @@ def energy_variables(
     each = LEADING[: solved.gap.ndim - 1]
     entries = ledger(solved, stored)
     values: dict[str, Any] = {
-        "kinetic_energy": (each, seen["kinetic"][..., 0]),
-        "potential_energy": (each, seen["potential"][..., 0]),
-        "equation_residual": (each, seen["residual"][..., 0]),
+        "kinetic_energy": (each, reports["kinetic"][..., 0]),
+        "potential_energy": (each, reports["potential"][..., 0]),
+        "equation_residual": (each, reports["residual"][..., 0]),
     }
     values |= {f"energy_{s}": ((*each, "contact"), getattr(entries, s)) for s in SHARES}
-    values |= {f"energy_{s}": (each, seen[f"work_{s}"][..., 0]) for s in ROBOT_SHARES}
-    return values | {"energy_start": (each[1:], seen["energy_before"][0, ..., 0])}
+    values |= {f"energy_{s}": (each, reports[f"work_{s}"][..., 0]) for s in ROBOT_SHARES}
+    return values | {"energy_start": (each[1:], reports["energy_before"][0, ..., 0])}
 
 
 def add_descriptions(log: xr.Dataset) -> xr.Dataset:
