@@ -54,9 +54,9 @@ def damper_choice() -> Any:
     """Declare the field `damper` of laws with a membrane."""
     return choice(
         "timestep",
-        "what is added to the damping",
+        "additional damping",
         timestep="k dt at all times, Eqn. (14)",
-        conventional="nothing, Eqn. (13)",
+        conventional="none, Eqn. (13)",
     )
 
 
@@ -64,9 +64,9 @@ def phase_choice() -> Any:
     """Declare the field `phase` of laws with a membrane."""
     return choice(
         "compression",
-        "the phase in which c acts",
-        compression="the point goes deeper: d counts into the ground, Eqn. (4)",
-        release="it comes out: d counts out of the ground, as Eqn. (13) pushes",
+        "phase in which the damping c acts",
+        compression="while the depth increases, as in Eqn. (4)",
+        release="while the depth decreases, by the sign of Eqn. (13)",
     )
 
 
@@ -157,8 +157,8 @@ def friction(contact: Contact, p: Any, normal: SX, mobility: SX) -> SX:
 def slopes(contact: Contact, p: Any, kind: SpringDamper) -> tuple[SX, SX]:
     """Compute the stiffness (3,) and damping (3,) that limit a substep.
 
-    Friction cannot overshoot and has none. The time step's damper k h counts as stiffness: k h^2 /
-    4 + (k h) h / 2 = 3 k h^2 / 4.
+    Friction cannot overshoot, so it has neither. The time step's damper k h counts as stiffness:
+    k h^2 / 4 + (k h) h / 2 = 3 k h^2 / 4.
     """
     soft = SX(0) if kind.thickness is None else -contact.gap >= kind.thickness
     stiffness = p.k * (3 if kind.damper == "timestep" else 1)

@@ -215,7 +215,7 @@ def _check_parts(mechanism: Mechanism) -> None:
 
 
 def _check_sizes(mechanism: Mechanism) -> None:
-    """Check magnitudes: the square of a huge number would overflow or dominate all others."""
+    """Check that no value is so large that its square would overflow or dominate."""
     values: list[tuple[str, str, object]] = []
     resistances: list[tuple[str, str, object]] = []
     values.append(("gravity", "gravity", mechanism.gravity_acceleration))

@@ -186,8 +186,8 @@ def _parts(model: Any) -> tuple[list[Part], list[int], list[Array]]:
 def _to_joint(model: Any, number: int, from_anchor: Array) -> tuple[Pose, Array]:
     """Compute the pose of a joint's anchor relative to `from_anchor`, and the anchor itself.
 
-    Both anchors are positions in the body's frame. MuJoCo's body stands as drawn at `qpos0`; the
-    pose undoes that displacement, so that it stands so at zero.
+    Both anchors are positions in the body's frame. In MuJoCo the body has the pose of the file
+    at `qpos0`; the returned pose removes that displacement, so that it has it at zero.
     """
     anchor, axis = np.array(model.jnt_pos[number]), np.array(model.jnt_axis[number])
     kind = KINDS[int(model.jnt_type[number])]

@@ -27,8 +27,8 @@ class HeightScan(Sensor):
     """
 
     frame: str = frame_parameter()
-    length: float = parameter(1.6, "m", "along the heading", "[0, inf)")
-    width: float = parameter(1.0, "m", "across the heading", "[0, inf)")
+    length: float = parameter(1.6, "m", "length of the grid along the heading", "[0, inf)")
+    width: float = parameter(1.0, "m", "width of the grid across the heading", "[0, inf)")
     spacing: float = parameter(0.1, "m", "distance of grid points", "(0, inf)")
 
     def _points(self) -> list[tuple[float, float]]:

@@ -76,8 +76,10 @@ class GaitTask(LearningTask):
     `fitted` replaces None by the default of the robot.
     """
 
-    speed: Range | None = parameter(None, "m/s", "range of commands ahead; none: the robot's")
-    sideways: Range = parameter((0.0, 0.0), "m/s", "range of commands to the left")
+    speed: Range | None = parameter(
+        None, "m/s", "range of forward speed commands; none: the robot's"
+    )
+    sideways: Range = parameter((0.0, 0.0), "m/s", "range of lateral speed commands, to the left")
     turn: Range = parameter((-0.5, 0.5), "rad/s", "range of turn rates to the left")
     lift: float | None = parameter(
         None, "m", "lift of swing feet before any action; none: the robot's", "[0, inf)"

@@ -291,7 +291,7 @@ class LearningTask(ABC):
     def action_scale_factor(
         self, kin: Kinematics, heights: Heights, stand: NDArray[np.float64]
     ) -> SX | None:
-        """Return a factor on `action_scale` at the start of a period; None: 1, the default.
+        """Return a factor on `action_scale` at the start of a period; None, the default, means 1.
 
         Parameters
         ----------

@@ -30,14 +30,16 @@ COLLAPSED_HEIGHT = 0.4  # of the standing height: a lower base has collapsed
 
 @dataclass(frozen=True, kw_only=True)
 class JumpTo(LearningTask):
-    """Jump to a commanded height of the base above standing, once every `every` seconds.
+    """Jump to a commanded height of the base above standing, once every `jump_interval` seconds.
 
     The command is `height`, of the base at the top of the flight above its standing height, in m.
     """
 
     height: Range = parameter((0.1, 0.25), "m", "commands: height of the jump above standing")
-    every: float = parameter(1.5, "s", "time between jumps", "(0, inf)")
-    bend: float = parameter(0.4, "s", "duration of the push-off, and of the landing", "(0, inf)")
+    jump_interval: float = parameter(1.5, "s", "time between jumps", "(0, inf)")
+    push_off_time: float = parameter(
+        0.4, "s", "duration of the push-off and of the landing", "(0, inf)"
+    )
     action_scale: float = parameter(
         0.6, "rad", "shift of a joint target for an action of 1", "(0, 100]"
     )
@@ -58,7 +60,7 @@ class JumpTo(LearningTask):
         return {"height": self.height}
 
     def observations(self, now: StateView) -> Mapping[str, Observed]:
-        phase = 2 * np.pi * now.clock / self.every
+        phase = 2 * np.pi * now.clock / self.jump_interval
         waves = [f(k * phase) for k in (1, 2) for f in (ca.sin, ca.cos)]
         path = ca.vertcat(self._path(now), self._flying(now), *waves)
         return {
@@ -102,7 +104,11 @@ class JumpTo(LearningTask):
         """
         gravity = -now.kin.mechanism.gravity_acceleration[2]
         speed = ca.sqrt(2 * gravity * ca.fmax(now.command["height"], 0))
-        return ca.fmod(now.clock, self.every) - self.bend, 2 * speed / gravity, speed
+        return (
+            ca.fmod(now.clock, self.jump_interval) - self.push_off_time,
+            2 * speed / gravity,
+            speed,
+        )
 
     def _flying(self, now: StateView) -> SX:
         """Compute whether the feet should be off the ground, 0 or 1."""
@@ -115,9 +121,9 @@ class JumpTo(LearningTask):
         It is a free flight, joined at the same speed to cubics that start and end at rest.
         """
         t, flight, speed = self._flight(now)
-        up, down = 1 + t / self.bend, (t - flight) / self.bend
-        push_off = -speed * self.bend * up**2 * (1 - up)
-        landing = -speed * self.bend * down * (1 - down) ** 2
+        up, down = 1 + t / self.push_off_time, (t - flight) / self.push_off_time
+        push_off = -speed * self.push_off_time * up**2 * (1 - up)
+        landing = -speed * self.push_off_time * down * (1 - down) ** 2
         ballistic = speed * t * (1 - t / flight)
         after = ca.if_else(down < 1, landing, 0)
         return ca.if_else(t < 0, push_off, ca.if_else(t < flight, ballistic, after))

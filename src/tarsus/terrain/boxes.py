@@ -38,14 +38,16 @@ class Boxes(Terrain):
     edges, and the groove or the sharp inner corner between them.
     """
 
-    position: ArrayLike = array(DEFAULT, "m", "centers, (n, 3) or (worlds, n, 3)")
+    position: ArrayLike = array(DEFAULT, "m", "centers of the boxes, (n, 3) or (worlds, n, 3)")
     half_sizes: ArrayLike = array(
-        (0.12, 0.2, 0.02), "m", "(3,), (n, 3) or with worlds in front", "(0, inf)"
+        (0.12, 0.2, 0.02), "m", "half edge lengths, (3,), (n, 3) or (worlds, n, 3)", "(0, inf)"
     )
-    yaw: ArrayLike = array(0.0, "rad", "about z, (), (n,) or (worlds, n)")
-    ground: float | NDArray = parameter(0.0, "m", "height of the level ground, a pit if low")
-    edge_radius: float = parameter(0.005, "m", "of the rounded edges", "(0, inf)")
-    corner_radius: float = parameter(0.02, "m", "of the fillets at the ground", "(0, inf)")
+    yaw: ArrayLike = array(0.0, "rad", "rotation about z, (), (n,) or (worlds, n)")
+    ground: float | NDArray = parameter(
+        0.0, "m", "height of the level ground; a low value makes a pit"
+    )
+    edge_radius: float = parameter(0.005, "m", "radius of the rounded edges", "(0, inf)")
+    corner_radius: float = parameter(0.02, "m", "radius of the fillets at the ground", "(0, inf)")
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -57,15 +57,15 @@ class HeightField(Terrain):
     False
     """
 
-    heights: ArrayLike | None = array(None, "m", "(rows, cols), rows along y")
+    heights: ArrayLike | None = array(None, "m", "heights, (rows, cols), rows along y")
     cell: float | tuple[float, float] = array(
-        0.05, "m", "between heights, one number or (along x, along y)", "(0, inf)"
+        0.05, "m", "distance between heights: one number, or (along x, along y)", "(0, inf)"
     )
     origin: ArrayLike | None = array(
-        None, "m", "x and y of heights[0, 0], (2,) or (worlds, 2); none: the center is at 0"
+        None, "m", "x and y of heights[0, 0], (2,) or (worlds, 2); none: centered at 0"
     )
     rounding: float = parameter(
-        1.0, "[1]", "cells over which heights are averaged; 1: the slope changes evenly", "(0, 1]"
+        1.0, "[1]", "width of the averaging of heights, in cells; 1: smoothest slopes", "(0, 1]"
     )
 
     def __post_init__(self) -> None:

@@ -19,10 +19,10 @@ class IcePatch(Terrain):
     """The plane z = 0 with a disc of ice: an example of ground whose friction changes."""
 
     friction: float | NDArray = parameter(
-        0.1, "[1]", "on the ice, as a factor of the law's coefficients", "[0, inf)"
+        0.1, "[1]", "factor on the law's friction coefficients on the ice", "[0, inf)"
     )
-    x: float = parameter(1.0, "m", "of the disc's center")
-    radius: float = parameter(0.4, "m", "of the disc", "(0, inf)")
+    x: float = parameter(1.0, "m", "x of the center of the disc")
+    radius: float = parameter(0.4, "m", "radius of the disc", "(0, inf)")
 
     def _ice(self) -> tuple[Patch]:
         return (Patch((self.x, 0.0), self.radius, friction=self.friction),)

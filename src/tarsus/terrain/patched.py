@@ -1,4 +1,4 @@
-"""Any ground with patches of another friction or stiffness."""
+"""Any ground with patches that differ in friction or stiffness."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ class Patched(Terrain):
     its material.
     """
 
-    ground: Terrain | None = component(None, "the terrain that has the shape")
-    patches: tuple[Patch, ...] = component((), "of another material")
+    ground: Terrain | None = component(None, "terrain that gives the shape")
+    patches: tuple[Patch, ...] = component((), "patches of a different material")
     friction: float | NDArray = parameter(
-        1.0, "[1]", "between the patches, a factor of the law's coefficients", "[0, inf)"
+        1.0, "[1]", "factor on the law's friction coefficients between the patches", "[0, inf)"
     )
     stiffness: float | NDArray = parameter(
         1.0,
         "[1]",
-        "between the patches, a factor of the law's stiffness and damping",
+        "factor on the law's stiffness and damping between the patches",
         "(0, inf)",
     )
 

@@ -21,11 +21,13 @@ from tarsus.terrain.base import Terrain
 class Rough(Terrain):
     """A sum of plane waves with seeded headings and phases; a wave is as high as it is long."""
 
-    seed: int | NDArray = parameter(0, "[1]", "a ground of its own for each number", "[0, inf)")
-    amplitude: float | NDArray = parameter(0.02, "m", "no point is higher or lower")
+    seed: int | NDArray = parameter(0, "[1]", "seed of the random ground", "[0, inf)")
+    amplitude: float | NDArray = parameter(0.02, "m", "bound on heights above and below zero")
     shortest: float = parameter(0.25, "m", "shortest wavelength", "(0, inf)")
     longest: float = parameter(1.5, "m", "longest wavelength", "(0, inf)")
-    waves: int = parameter(8, "[1]", "number of waves between the two", "[1, inf)")
+    waves: int = parameter(
+        8, "[1]", "number of waves, from the longest to the shortest", "[1, inf)"
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()

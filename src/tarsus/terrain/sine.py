@@ -21,8 +21,12 @@ class Sine(Terrain):
     """z = A sin(2 pi x / L) sin(2 pi y / L); with a heading z = A sin(2 pi s / L), s along it."""
 
     amplitude: float | NDArray = parameter(0.01, "m", "half the height of a wave", symbol="A")
-    wavelength: float | NDArray = parameter(0.5, "m", "from crest to crest", "(0, inf)", "L")
-    heading: float | NDArray | None = parameter(None, "rad", "from x about z; none: the egg box")
+    wavelength: float | NDArray = parameter(
+        0.5, "m", "distance from crest to crest", "(0, inf)", "L"
+    )
+    heading: float | NDArray | None = parameter(
+        None, "rad", "direction of the waves, from x about z; none: egg box"
+    )
 
     def parameters(self) -> dict[str, NDArray]:
         wavenumber = 2 * np.pi / np.asarray(self.wavelength, float)

@@ -38,9 +38,9 @@ class Slope(Terrain):
     """
 
     angle: float | NDArray = parameter(
-        0.0872664625997165, "rad", "of the ground; 5 degrees", "(-pi/2, pi/2)"
+        0.0872664625997165, "rad", "inclination; 5 degrees by default", "(-pi/2, pi/2)"
     )
-    heading: float | NDArray = parameter(0.0, "rad", "of the rise, from x about z")
+    heading: float | NDArray = parameter(0.0, "rad", "direction of the rise, from x about z")
 
     def parameters(self) -> dict[str, NDArray]:
         angle, heading = np.broadcast_arrays(

@@ -29,12 +29,12 @@ class Steps(Terrain):
     feels tread and riser in turns.
     """
 
-    rise: float | NDArray = parameter(0.05, "m", "of a step, negative for steps down")
-    run: float | NDArray = parameter(0.3, "m", "of a step", "(0, inf)")
+    rise: float | NDArray = parameter(0.05, "m", "height of a step; negative for stairs down")
+    run: float | NDArray = parameter(0.3, "m", "depth of a tread", "(0, inf)")
     count: int = parameter(5, "[1]", "number of risers", "[1, inf)")
     start: float | NDArray = parameter(0.5, "m", "x of the first riser")
-    edge_radius: float = parameter(0.005, "m", "of the rounded edges", "(0, inf)")
-    corner_radius: float = parameter(0.03, "m", "of the inner corners", "(0, inf)")
+    edge_radius: float = parameter(0.005, "m", "radius of the rounded edges", "(0, inf)")
+    corner_radius: float = parameter(0.03, "m", "radius of the inner corners", "(0, inf)")
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -43,7 +43,8 @@ class Surface(Terrain):
     """
 
     height: Callable[[SX, SX], Any] | None = component(
-        None, "of x and y, two CasADi symbols in m, such as lambda x, y: 0.02 * casadi.sin(10 * x)"
+        None,
+        "function of x and y, CasADi symbols in m, such as lambda x, y: 0.02 * casadi.sin(10 * x)",
     )
 
     def __post_init__(self) -> None:

@@ -31,14 +31,18 @@ class Tiles(Terrain):
     sides of stones are ramps of the width `edge`, so that the ground is a height over x and y.
     """
 
-    side: float = parameter(4.0, "m", "of a tile", "[1, inf)")
-    incline: float | NDArray = parameter(0.1, "[1]", "of a hill: its rise over its run")
-    rise: float | NDArray = parameter(0.02, "m", "of a step of the stairs")
-    wave: float | NDArray = parameter(0.02, "m", "no wave is higher or lower")
-    stone: float | NDArray = parameter(0.02, "m", "no stone is higher or lower")
-    run: float = parameter(0.3, "m", "of a step; half as wide as a hill's top", "(0, inf)")
-    length: float = parameter(0.8, "m", "of a wave, about", "(0, inf)")
-    size: float = parameter(0.4, "m", "of a stone, about", "(0, inf)")
+    side: float = parameter(4.0, "m", "edge length of a tile", "[1, inf)")
+    incline: float | NDArray = parameter(0.1, "[1]", "slope of hills, rise over run")
+    rise: float | NDArray = parameter(0.02, "m", "height of a step of the stairs")
+    wave: float | NDArray = parameter(0.02, "m", "amplitude of the waves")
+    stone: float | NDArray = parameter(
+        0.02, "m", "largest height of stones above and below the ground"
+    )
+    run: float = parameter(
+        0.3, "m", "depth of a tread, and half the width of the tops of hills", "(0, inf)"
+    )
+    length: float = parameter(0.8, "m", "approximate wavelength", "(0, inf)")
+    size: float = parameter(0.4, "m", "approximate size of a stone", "(0, inf)")
     edge: float = parameter(0.06, "m", "width of risers and of the sides of stones", "(0, inf)")
 
     def parameters(self) -> dict[str, NDArray]:

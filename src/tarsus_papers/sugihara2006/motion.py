@@ -43,7 +43,7 @@ class SquatAndSway(Controller):
     kp: Gain = proportional_gain(40.0)
     kd: Gain = derivative_gain(1.0)
     depth: float = parameter(0.02, "m", "depth of a squat", "[0, 0.05]")
-    sway: float = parameter(0.012, "m", "sideways motion to each side", "[0, 0.03]")
+    sway: float = parameter(0.012, "m", "amplitude of the sideways motion", "[0, 0.03]")
     period: float = parameter(2.0, "s", "period of the sway, twice that of a squat", "(0, inf)")
     start: float = parameter(1.0, "s", "time until full sway", "(0, inf)")
 

@@ -46,13 +46,19 @@ class Hertz(ForceLaw):
     }
 
     e: Value = parameter(2.2, "[1]", "exponent of the depth in the force", "(0, inf)")
-    K: Value = stiffness(K_TABLE, "N/m^e", "10 N/mm^2.2: 1e4 N of Table I, delta in mm")
-    c_max: Value = damping(10.0, "N s/m", "damping once deeper than the ramp")
+    K: Value = stiffness(
+        K_TABLE, "N/m^e", "stiffness; by default 10 N/mm^2.2, from Table I with the depth in mm"
+    )
+    c_max: Value = damping(10.0, "N s/m", "damping at depths beyond w")
     w: Value = parameter(1e-4, "m", "depth over which damping grows to c_max", "(0, inf)")
-    mu: Value = friction(2.0, "friction of a contact that slides at v_d or faster", "mu_d")
-    mu_ratio: Value = parameter(1.0, "[1]", "mu_s, friction at v_s, over mu_d", "[0, inf)")
-    v_s: Value = parameter(0.35, "m/s", "stiction velocity: friction is mu_s", "(0, inf)")
-    v_d: Value = parameter(0.7, "m/s", "velocity from which friction is mu_d, >= v_s", "(0, inf)")
+    mu: Value = friction(2.0, "friction coefficient at slip speeds above v_d", "mu_d")
+    mu_ratio: Value = parameter(
+        1.0, "[1]", "ratio of mu_s, the friction coefficient at v_s, to mu_d", "[0, inf)"
+    )
+    v_s: Value = parameter(0.35, "m/s", "slip speed at which friction is mu_s", "(0, inf)")
+    v_d: Value = parameter(
+        0.7, "m/s", "slip speed above which friction is mu_d; at least v_s", "(0, inf)"
+    )
     axes: Literal["together", "separate"] = choice(
         "together",
         "what friction depends on",

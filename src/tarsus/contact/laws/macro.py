@@ -61,11 +61,11 @@ class Macro(HardLaw):
 
     mu: Value = friction(0.8, "coefficient of static friction", "mu_S")
     mu_K: Value | None = kinetic_friction()
-    e_N: Value = restitution(0.0, "normal", "rebound coefficient")
+    e_N: Value = restitution(0.0, "normal", "coefficient of restitution")
     v_0: Value = parameter(
-        1e-2, "m/s", "least slip that slides, approach that rebounds", "[0, inf)"
+        1e-2, "m/s", "speed above which a contact slides, or rebounds", "[0, inf)"
     )
-    damping: Value = parameter(1e-9, "1/kg^2", "of the least squares", "[0, inf)", "lambda")
+    damping: Value = parameter(1e-9, "1/kg^2", "damping of the least squares", "[0, inf)", "lambda")
     passes: Passes = passes_choice()
 
     def closed(self, contact: Contact, memory: SX) -> SX:

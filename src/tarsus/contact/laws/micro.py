@@ -32,7 +32,7 @@ from tarsus.references.reference import Citation
 class Micro(Law):
     """Membrane of Sugihara 2006: a spring, a damper in one phase, and kinetic friction.
 
-    It is no `ForceLaw`, because Eqn. (14) needs dt. Below eps friction is a damper (see
+    It is not a `ForceLaw`, because Eqn. (14) needs dt. Below eps friction is a damper (see
     `contact/membrane.py`): a loaded foot creeps at about the speed that one step of the load adds;
     it never sticks. Evaluated once per step, the normal damper is stable up to about dt = 2 m / (c
     + k dt), with m the mass felt at the foot: 3 ms on Mini Cheetah. From half of that on it
@@ -50,10 +50,10 @@ class Micro(Law):
     at_instants: ClassVar[bool] = True
     subcycles: ClassVar[bool] = True
 
-    k: Value = stiffness(5512.0, "N/m", "spring coefficient, that of the paper's membrane")
-    c: Value = damping(158.0, "N s/m", "damping coefficient in one phase, the membrane's")
+    k: Value = stiffness(5512.0, "N/m", "stiffness; by default that of the paper's membrane")
+    c: Value = damping(158.0, "N s/m", "damping in the phase of the parameter `phase`")
     mu: Value = friction(0.4, "kinetic friction coefficient", "mu_K")
-    eps: Value = parameter(1e-3, "m/s", "slip speed from which friction is kinetic", "(0, inf)")
+    eps: Value = parameter(1e-3, "m/s", "slip speed above which friction is kinetic", "(0, inf)")
     damper: Damper = damper_choice()
     phase: Phase = phase_choice()
 

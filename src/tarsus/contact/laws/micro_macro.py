@@ -70,30 +70,32 @@ class MicroMacro(Law):
     contact_memory: ClassVar[int] = 1  # the floor's last normal impulse: whether it pressed
 
     thickness: Value = parameter(5e-4, "m", "thickness of the membrane", "[0, inf)")
-    k: Value = stiffness(5512.0, "N/m", "the membrane's spring coefficient")
+    k: Value = stiffness(5512.0, "N/m", "stiffness of the membrane")
     c: Value = parameter(
         158.0,
         "N s/m",
-        "the membrane's damping coefficient in one phase",
+        "damping of the membrane in the phase of the parameter `phase`",
         "[0, inf)",
         role="damping",
     )
-    eps: Value = parameter(1e-3, "m/s", "slip from which its friction is kinetic", "(0, inf)")
+    eps: Value = parameter(1e-3, "m/s", "slip speed above which friction is kinetic", "(0, inf)")
     damper: Damper = damper_choice()
     phase: Phase = phase_choice()
     spring: Literal["endless", "ends"] = choice(
         "endless",
-        "what the membrane does below its thickness",
+        "force of the membrane at depths beyond its thickness",
         endless="spring and damper act at any depth",
-        ends="its force grows no further, and nothing damps",
+        ends="the spring force stays constant, and damping is zero",
     )
     mu: Value = friction(0.8, "coefficient of static friction", "mu_S")
     mu_K: Value | None = kinetic_friction()
-    e_N: Value = restitution(0.0, "normal", "rebound coefficient of the floor")
+    e_N: Value = restitution(0.0, "normal", "coefficient of restitution of the floor")
     v_0: Value = parameter(
-        1e-2, "m/s", "least slip that slides, approach that rebounds", "[0, inf)"
+        1e-2, "m/s", "speed above which a contact slides, or rebounds", "[0, inf)"
     )
-    damping: Value = parameter(1e-2, "1/kg^2", "the paper's, 0.01 to 4 there", "[0, inf)", "lambda")
+    damping: Value = parameter(
+        1e-2, "1/kg^2", "damping of the least squares, 0.01 to 4 in the paper", "[0, inf)", "lambda"
+    )
     passes: Passes = passes_choice()
 
     def largest_steps(self, masses: tuple[float, float], load: float) -> dict[str, float]:

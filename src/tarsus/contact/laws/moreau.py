@@ -142,14 +142,14 @@ class Moreau(HardLaw):
     correction_is_optional: ClassVar[bool] = True
     contact_memory: ClassVar[int] = 4  # the last impulse (3,) and sliding root: the warm start
 
-    mu: Value = friction(0.8, "friction coefficient of a contact that sticks", "mu_S")
+    mu: Value = friction(0.8, "static friction coefficient", "mu_S")
     kinetic: Value = kinetic_ratio(1.0)
     e_N: Value = restitution(0.0, "normal")
     e_T: Value = restitution(0.0, "tangential")
     recovery: Value = parameter(
-        0.005, "[1]", "share of a depth beyond slop that is removed each step", "[0, 1]"
+        0.005, "[1]", "share of the depth beyond slop that is removed per step", "[0, 1]"
     )
-    slop: Value = parameter(5e-4, "m", "depth that is not corrected", "[0, inf)")
+    slop: Value = parameter(5e-4, "m", "depth up to which penetration is not corrected", "[0, inf)")
     alpha: Value = parameter(0.6, "[1]", "relaxation of jor and sor", "[0, inf)")
     T_rel: Value = relative_tolerance(1e-6)
     T_abs: Value = absolute_tolerance(1e-6)
@@ -161,9 +161,9 @@ class Moreau(HardLaw):
     )
     standing: Literal["end", "midpoint"] = choice(
         "end",
-        "where in the step a contact that pressed in the last one must rest",
-        end="at its end, with the midpoint's velocity carried on",
-        midpoint="at its midpoint, Eqn. (8)",
+        "instant of the step at which persistent contacts must be at rest",
+        end="the end of the step, extrapolated with the midpoint velocity",
+        midpoint="the midpoint of the step, Eqn. (8)",
     )
     bilateral: Literal["direct", "prox"] = choice(
         "direct",
@@ -184,7 +184,7 @@ class Moreau(HardLaw):
     def solves_joints(self) -> bool:
         """True for the solvers "auto", "newton" and "exact".
 
-        The iterations of the paper report their convergence as it is.
+        The paper's iterations report their own convergence.
         """
         return self.solver in ("auto", *AUTOMATIC)
 

@@ -76,11 +76,13 @@ class SoftConvex(Law):
     timeconst: Value = parameter(0.02, "s", "time constant of a_ref, at least 2 dt", "(0, inf)")
     dampratio: Value = parameter(1.0, "[1]", "damping ratio of a_ref", "(0, inf)")
     d_min: Value = parameter(0.9, "[1]", "impedance at depth zero", "(0, 1)")
-    d_max: Value = parameter(0.95, "[1]", "impedance from the depth `width` on", "(0, 1)")
+    d_max: Value = parameter(0.95, "[1]", "impedance at the depth `width` and beyond", "(0, 1)")
     width: Value = parameter(1e-3, "m", "depth at which the impedance is d_max", "(0, inf)")
-    midpoint: Value = parameter(0.5, "[1]", "part of the width where d grows fastest", "(0, 1)")
+    midpoint: Value = parameter(
+        0.5, "[1]", "fraction of the width at which the impedance grows fastest", "(0, 1)"
+    )
     power: Value = parameter(2.0, "[1]", "exponent of the impedance's curve", "[1, inf)")
-    impratio: Value = parameter(1.0, "[1]", "R_N / R_T", "(0, inf)")
+    impratio: Value = parameter(1.0, "[1]", "ratio of the regularizations R_N and R_T", "(0, inf)")
     T_rel: Value = relative_tolerance(1e-10)
     T_abs: Value = absolute_tolerance(1e-12)
 

@@ -65,7 +65,7 @@ class Walk(FlatFootedController):
     trip: float | None = parameter(
         None,
         "s",
-        "time at which the swing foot stays behind, so that it trips; none: never",
+        "time at which the swing foot is held back, to make the robot trip; none: never",
         "[0, 1e6]",
     )
 
