@@ -18,7 +18,10 @@ HALVES = (16, 8, 4, 2, 1)
 class Flags:
     """Flags packed into whole numbers, so that finding the next one costs a few operations.
 
-    words: (ceil(count / BITS),), the first flag in the highest bit of the first word
+    Attributes
+    ----------
+    words
+        Words, shape (ceil(count / BITS),); the first flag is the highest bit of the first word.
     """
 
     words: SX

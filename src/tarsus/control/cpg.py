@@ -5,7 +5,7 @@ Each oscillator is coupled to the first, which runs freely:
     dphi_i/dt = f + k e_i,   e_i = phi_0 + o_i - phi_i, wrapped to -1/2 <= e_i < 1/2,
 
 so an error decays at the rate k from any initial phase. Phases and offsets are in cycles, [0, 1).
-Kuramoto's oscillators have sin(2 pi e) / (2 pi) in place of e: the same close to synchrony, slower
+Kuramoto's oscillators have sin(2 pi e) / (2 pi) instead of e: the same close to synchrony, slower
 close to opposition, and at the cost of a sine. The foot curves of Teixeira de Paula 2024, section
 6.2, are driven by a pattern generator of this family.
 """

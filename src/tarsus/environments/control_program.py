@@ -237,7 +237,7 @@ def _steps(
 def _sensor_values(
     work: ControlPlan, values: Values, out: Values, terrain: SimpleNamespace, b: Builder
 ) -> Values:
-    """Compute the readings and memories of the sensors after a step from `at` to `out`."""
+    """Compute the readings and memories of the sensors after a step from `values` to `out`."""
     start, end = ((now["q"], now["u"]) for now in (values, out))
     moment = SensedStep(start, end, triples(out["impulse"]), out["memory"], SX(work.dt), terrain)
     return sense_step(work.sensing, work.scene, work.stepper, moment, values, b)

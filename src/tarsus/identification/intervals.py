@@ -198,8 +198,8 @@ def _better(problem: LeastSquares, profile: Profile) -> tuple[Fit, Profile]:
 def _fit_starts_robustly(problem: LeastSquares, shares: Array, start: Fit) -> Fit:
     """Fit the windows' starts at given shares, shape (p,).
 
-    Starts of windows that cost more than in `near` are searched again from random ones: they may be
-    at a wrong minimum, and a profile that is too expensive makes intervals too narrow.
+    Starts of windows that cost more than in `start` are searched again from random ones: they may
+    be at a wrong minimum, and a profile that costs too much makes intervals too narrow.
     """
     fit = problem.fit_window_starts(shares, start)
     outliers = np.flatnonzero(fit.window_costs > start.window_costs + COST_INCREASE)
@@ -279,7 +279,7 @@ def _displaced(
 ) -> Array:
     """Displace unknown k of shares by a number of deviations.
 
-    The others follow the curvature or stay, whichever costs less with the starts of `near`. A step
+    The others follow the curvature or stay, whichever costs less with the starts of `start`. A step
     in the cost can make its curvature, and so the shift of the others, a hundred times too large.
     """
     (fit, scatter), (k, distance) = about, displacement

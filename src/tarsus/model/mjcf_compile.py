@@ -123,7 +123,10 @@ def _compile_with_stand_ins(
 ) -> Any:
     """Compile a model with a tetrahedron of this size, in m, for every missing mesh.
 
-    floor_excludes: None for a model without a floor, else the bodies that must not collide
+    Parameters
+    ----------
+    floor_excludes
+        Bodies that must not collide with the floor; None for a model without a floor.
     """
     mujoco = needed_library("mujoco", "reading MJCF")
     assets = source.assets | {name: _stand_in(name, size) for name in source.missing}

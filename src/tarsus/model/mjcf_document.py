@@ -52,7 +52,7 @@ class Document:
                 stack.append(self.trees[element])
 
     def children(self, element: ET.Element) -> Iterator[ET.Element]:
-        """Yield the children of an element, with those of a file in place of its <include>."""
+        """Yield the children of an element, with those of the file instead of its <include>."""
         pending = list(reversed(element))
         while pending:
             child = pending.pop()

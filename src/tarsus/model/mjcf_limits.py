@@ -73,7 +73,10 @@ def check_ranges(model: Any) -> None:
 def _count(document: Document, known: dict[ET.Element, tuple[float, float]]) -> tuple[float, float]:
     """Count bodies and elements of a model, repeated and attached ones included.
 
-    known: counts of the models counted so far, by their roots
+    Parameters
+    ----------
+    known
+        Counts of the models counted so far, by their roots.
     """
     if document.root in known:
         return known[document.root]

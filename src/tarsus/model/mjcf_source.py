@@ -135,7 +135,10 @@ class _File:
 class _Folders:
     """Folders of a document's files by its <compiler>.
 
-    stripped: whether the folders in the names of files are ignored
+    Attributes
+    ----------
+    stripped
+        Whether the folders in the names of files are ignored.
     """
 
     top: Path

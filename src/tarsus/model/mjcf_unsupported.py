@@ -434,7 +434,10 @@ def _name(model: Any, kind: str, number: int) -> str:
 def _flags(bits: int, prefix: str, code: str) -> list[str]:
     """Find the set flags among those that the schema lists under a code.
 
-    prefix: DSBL of flags that disable, ENBL of those that enable
+    Parameters
+    ----------
+    prefix
+        DSBL for flags that disable, ENBL for flags that enable.
     """
     mujoco = needed_library("mujoco", "reading MJCF")
     members = mujoco.mjtDisableBit if prefix == "DSBL" else mujoco.mjtEnableBit

@@ -36,7 +36,7 @@ SYSTEM_FOLDERS = (  # at the top of a file system, shared by all users
 
 
 class NotARegularFile(InvalidFile):
-    """A pipe, socket, device or folder in place of a file."""
+    """Error: a pipe, socket, device or folder was given instead of a file."""
 
 
 class OutsideTheTree(InvalidFile):
@@ -44,7 +44,7 @@ class OutsideTheTree(InvalidFile):
 
 
 class LfsPointer(InvalidFile):
-    """A Git LFS pointer in place of a file."""
+    """Error: a file contains only a Git LFS pointer."""
 
 
 @dataclass(frozen=True)

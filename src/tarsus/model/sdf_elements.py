@@ -78,7 +78,10 @@ class SdfJoint:
 def link_of(element: ET.Element, frames: Frames, files: RobotFiles, touching: str) -> Link:
     """Read a <link> in its own frame, and the meshes of its shapes.
 
-    touching: elements with the shapes that may touch, "collision" or "visual"
+    Parameters
+    ----------
+    touching
+        Elements whose shapes may touch, "collision" or "visual".
     """
     name = name_of(element)
     link = Link(name, _inertia(element, f"link {name!r}", frames))

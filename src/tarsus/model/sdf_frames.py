@@ -72,7 +72,10 @@ def _resolve(
 ) -> Pose:
     """Compute the pose of a frame in the model's frame, and add it to `frames`.
 
-    chain: frames whose poses depend on this one
+    Parameters
+    ----------
+    chain
+        Frames whose poses depend on this one.
     """
     if name in frames:
         return frames[name]

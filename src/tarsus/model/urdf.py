@@ -233,7 +233,10 @@ def _parts(
 ) -> list[Part]:
     """Order the links depth-first, children in the order of the file.
 
-    fixed: pose of the root in the world, None if it floats
+    Parameters
+    ----------
+    fixed
+        Pose of the root in the world; None if it floats.
     """
     names = {joint.name for below in children.values() for joint in below}
     base = None

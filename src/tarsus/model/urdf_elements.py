@@ -65,7 +65,10 @@ class UrdfJoint:
 def link_of(element: ET.Element, files: RobotFiles, touching: str) -> Link:
     """Read a <link>, and the meshes of its shapes.
 
-    touching: elements with the shapes that may touch, "collision" or "visual"
+    Parameters
+    ----------
+    touching
+        Elements whose shapes may touch, "collision" or "visual".
     """
     name = _attribute(element, "name", "a link")
     link = Link(name, _inertia(element, f"link {name!r}"))

@@ -101,7 +101,7 @@ def length(offset: SX) -> SX:
 
 
 def contact_frame(offset: SX) -> SX:
-    """Build a contact frame (3, 3) with its normal along `apart`: rows normal and tangents.
+    """Build a contact frame (3, 3) with its normal along `offset`: rows normal and tangents.
 
     AXES are turned the shortest way so that the first becomes the normal. The tangents are
     continuous except where the normal is opposite to that axis.

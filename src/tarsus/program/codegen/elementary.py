@@ -36,7 +36,7 @@ from tarsus.program.codegen.elementary_steps import (
 
 
 def sin_cos(s: Arithmetic, x: str) -> tuple[str, str]:
-    """Compute sine and cosine (30 operations): 1.5 ulp for |x| <= 1e5; float32: 1.6 for |x| <= 1e4.
+    """Compute sine and cosine to 1.5 ulp for |x| <= 1e5; in float32 to 1.6 ulp for |x| <= 1e4.
 
     The absolute error stays below 1e-15 (float32: 5e-7) up to |x| = 2**50 (2**21); beyond, the
     result is undefined. The sine of -0 is +0. The quadrant is applied in floating point, as factors
@@ -58,12 +58,12 @@ def sin_cos(s: Arithmetic, x: str) -> tuple[str, str]:
 
 
 def tan(s: Arithmetic, x: str) -> str:
-    """Compute the tangent: 3.5 ulp on the range of `sin_cos`."""
+    """Compute the tangent, to 3.5 ulp in the range of `sin_cos`."""
     return s.div(*sin_cos(s, x))
 
 
 def atan(s: Arithmetic, x: str) -> str:
-    """Compute the arc tangent: 2 ulp."""
+    """Compute the arc tangent, to 2 ulp."""
     size, one = s.abs(x), s.const(1.0)
     inner, far = s.le(size, s.const(math.sqrt(2) - 1)), s.le(s.const(math.sqrt(2) + 1), size)
     above = s.select(inner, size, s.select(far, s.const(-1.0), s.sub(size, one)))
@@ -73,7 +73,7 @@ def atan(s: Arithmetic, x: str) -> str:
 
 
 def atan2(s: Arithmetic, y: str, x: str) -> str:
-    """Compute the angle of the point (x, y) (38 operations): 2 ulp; |x| + |y| must be finite."""
+    """Compute the angle of the point (x, y), to 2 ulp; |x| + |y| must be finite."""
     zero, ahead = s.const(0.0), s.copysign(s.const(1.0), x)
     wide, high = s.abs(x), s.abs(y)
     steep = s.lt(wide, high)
@@ -91,7 +91,7 @@ def atan2(s: Arithmetic, y: str, x: str) -> str:
 
 
 def asin(s: Arithmetic, x: str) -> str:
-    """Compute the arc sine: 2.5 ulp; NaN outside [-1, 1]."""
+    """Compute the arc sine, to 2.5 ulp; NaN outside [-1, 1]."""
     size, zero = s.abs(x), s.const(0.0)
     big, root, z = half_angle(s, size)
     v = s.select(big, s.mul(root, s.const(-2.0)), size)
@@ -101,7 +101,7 @@ def asin(s: Arithmetic, x: str) -> str:
 
 
 def acos(s: Arithmetic, x: str) -> str:
-    """Compute the arc cosine: 1.5 ulp, near -1 and 1 too; NaN outside [-1, 1]."""
+    """Compute the arc cosine, to 1.5 ulp also near -1 and 1; NaN outside [-1, 1]."""
     zero, one = s.const(0.0), s.const(1.0)
     big, root, z = half_angle(s, s.abs(x))
     v = s.select(big, s.copysign(s.add(root, root), x), s.neg(x))
@@ -112,13 +112,13 @@ def acos(s: Arithmetic, x: str) -> str:
 
 
 def exp(s: Arithmetic, x: str) -> str:
-    """Compute the exponential: 1.5 ulp, gradual underflow included."""
+    """Compute the exponential, to 1.5 ulp including gradual underflow."""
     n, q = exp_parts(s, clamp(s, x, *FORMATS[s.bits].exp_range))
     return scaled(s, s.add(s.const(1.0), q), n)
 
 
 def expm1(s: Arithmetic, x: str) -> str:
-    """Compute exp(x) - 1: 2.5 ulp for normal results."""
+    """Compute exp(x) - 1, to 2.5 ulp for normal results."""
     form = FORMATS[s.bits]
     n, q = exp_parts(s, clamp(s, x, form.expm1_low, form.exp_range[1]))
     half = exp_minus_one(s, n, q, 1)
@@ -126,7 +126,7 @@ def expm1(s: Arithmetic, x: str) -> str:
 
 
 def sinh(s: Arithmetic, x: str) -> str:
-    """Compute the hyperbolic sine: 2.5 ulp for normal results."""
+    """Compute the hyperbolic sine, to 2.5 ulp for normal results."""
     n, q = exp_parts(s, at_most(s, s.abs(x), FORMATS[s.bits].sinh_high))
     h = exp_minus_one(s, n, q, 2)
     half = s.add(h, s.div(h, s.fma(s.const(4.0), h, s.const(1.0))))
@@ -134,7 +134,7 @@ def sinh(s: Arithmetic, x: str) -> str:
 
 
 def cosh(s: Arithmetic, x: str) -> str:
-    """Compute the hyperbolic cosine: 2 ulp."""
+    """Compute the hyperbolic cosine, to 2 ulp."""
     n, q = exp_parts(s, at_most(s, s.abs(x), FORMATS[s.bits].sinh_high))
     scale = power_of_two(s, s.sub(n, s.const(2.0)))
     h = s.fma(scale, q, scale)
@@ -143,19 +143,19 @@ def cosh(s: Arithmetic, x: str) -> str:
 
 
 def tanh(s: Arithmetic, x: str) -> str:
-    """Compute the hyperbolic tangent: 3 ulp."""
+    """Compute the hyperbolic tangent, to 3 ulp."""
     size = at_most(s, s.abs(x), FORMATS[s.bits].tanh_high)
     grown = exp_minus_one(s, *exp_parts(s, s.add(size, size)), 0)
     return s.copysign(s.div(grown, s.add(grown, s.const(2.0))), x)
 
 
 def log(s: Arithmetic, x: str) -> str:
-    """Compute the natural logarithm: 1 ulp, subnormal arguments included."""
+    """Compute the natural logarithm, to 1 ulp including subnormal arguments."""
     return with_special_logs(s, x, log_plus(s, x, s.const(0.0)))
 
 
 def log1p(s: Arithmetic, x: str) -> str:
-    """Compute log(1 + x): 1 ulp."""
+    """Compute log(1 + x), to 1 ulp."""
     one = s.const(1.0)
     total = s.add(one, x)
     lost = s.div(s.sub(x, s.sub(total, one)), total)
@@ -163,7 +163,7 @@ def log1p(s: Arithmetic, x: str) -> str:
 
 
 def power(s: Arithmetic, x: str, y: str) -> str:
-    """Compute x**y: 1.5 ulp if normal; special values as in C: x**0 and 1**y are 1 for NaN."""
+    """Compute x**y, to 1.5 ulp if normal; special values as in C: x**0 and 1**y are 1 for NaN."""
     form = FORMATS[s.bits]
     zero, half, one = s.const(0.0), s.const(0.5), s.const(1.0)
     size, limit = s.abs(x), 2.0 ** (form.digits + 18)
@@ -186,7 +186,7 @@ def power(s: Arithmetic, x: str, y: str) -> str:
 
 
 def hypot(s: Arithmetic, x: str, y: str) -> str:
-    """Compute sqrt(x*x + y*y) without intermediate overflow: 1.5 ulp for normal results."""
+    """Compute sqrt(x*x + y*y) without intermediate overflow, to 1.5 ulp for normal results."""
     large, small, step = (2.0**k for k in FORMATS[s.bits].hypot_scale)
     one, up, down = s.const(1.0), s.const(step), s.const(1.0 / step)
     size = s.add(s.abs(x), s.abs(y))

@@ -93,7 +93,7 @@ class StoredValues:
         Returns
         -------
         Tree
-            The structure with symbols in place of the stored entries.
+            The structure, with stored entries replaced by symbols.
         """
         is_fixed = SX.is_constant if symbols_too else SX.is_leaf
         computed = variable_entries(values, is_fixed)

@@ -75,7 +75,7 @@ class _Variable:
         self.data: NDArray[Any] = np.ascontiguousarray(data.astype(data.dtype.newbyteorder(">")))
 
     def size_in_file(self, per_record: bool) -> int:
-        """Compute its size in bytes; if `per_record`, in one record."""
+        """Compute the size of the variable in bytes, in total or per record."""
         shape = self.data.shape[1:] if per_record else self.data.shape
         return -(-prod(shape) * self.data.itemsize // 4) * 4
 
