@@ -92,8 +92,8 @@ class Network:
         """Compute the mirror image of the weights.
 
         A network whose weights equal their mirror image maps the mirror image of an input
-        (`inputs`) to the mirror image of the output (`out`). The two halves of a hidden layer are mirror
-        images of each other.
+        (`inputs`) to the mirror image of the output (`out`). The two halves of a hidden layer are
+        mirror images of each other.
         """
         start, order, sign = 0, np.arange(self.count), np.ones(self.count, np.float32)
         sides = [inputs, *(_halves(size) for size in self.sizes[1:-1]), out]
