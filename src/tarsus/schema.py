@@ -36,7 +36,7 @@ class Rule(ABC):
 
 @dataclass(frozen=True)
 class NumberRule(Rule):
-    """A finite number in a closed range; `whole`: an integer."""
+    """A finite number in a closed range; an integer if `whole`."""
 
     low: float = -math.inf
     high: float = math.inf

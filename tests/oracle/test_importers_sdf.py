@@ -129,5 +129,5 @@ def test_cassie_starts_on_level_soles_below_its_center_of_mass() -> None:
 def test_cassie_stands_under_sized_servos(name: str) -> None:
     file = str(FILE.with_stem(name))
     (row,) = checked({name: file}, 10.0, lambda text: None)
-    assert row.well and row.unconverged == 0
+    assert row.passed and row.unconverged == 0
     assert row.tilt is not None and row.tilt < 6.0

@@ -107,7 +107,7 @@ class Robots(Command):
             else:
                 checks = checked(chosen, self.duration, progress.say, self.base.options)
                 rows = list(_reporting(checks, _checked_line, progress.result))
-                failed = bool(self.robots) and not all(row.well for row in rows)
+                failed = bool(self.robots) and not all(row.passed for row in rows)
                 short = without_common_folder([row.robot for row in rows])
                 cells = [_checked_cells(row, name) for row, name in zip(rows, short, strict=True)]
                 table = ResultTable(CHECK_COLUMNS, cells, ("robot", "result"))
@@ -236,7 +236,7 @@ def _checked_cells(row: CheckedRobot, name: str) -> list[str]:
 
 
 def _closing_line(rows: Sequence[CheckedRobot]) -> str:
-    passed = sum(row.well for row in rows)
+    passed = sum(row.passed for row in rows)
     return (
         f"{passed} of {len(rows)} robots stand or hold their posture. `tarsus inspect FILE` lists"
         " the unsupported elements of a file."

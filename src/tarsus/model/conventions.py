@@ -52,7 +52,7 @@ class Slot:
 
 
 def to_mujoco(mechanism: Mechanism, model: Any, q: ArrayLike, u: ArrayLike) -> tuple[Array, Array]:
-    """Convert (q, u) to MuJoCo's (qpos, qvel); model: a mujoco.MjModel."""
+    """Convert (q, u) to (qpos, qvel) of a mujoco.MjModel."""
     q, u = _arrays(q, u, mechanism.nq, mechanism.nu)
     qpos, qvel = np.empty((*q.shape[:-1], model.nq)), np.empty((*u.shape[:-1], model.nv))
     for slot in _mujoco_slots(mechanism, model):
@@ -63,7 +63,7 @@ def to_mujoco(mechanism: Mechanism, model: Any, q: ArrayLike, u: ArrayLike) -> t
 def from_mujoco(
     mechanism: Mechanism, model: Any, qpos: ArrayLike, qvel: ArrayLike
 ) -> tuple[Array, Array]:
-    """Convert MuJoCo's (qpos, qvel) to (q, u); model: a mujoco.MjModel."""
+    """Convert (qpos, qvel) of a mujoco.MjModel to (q, u)."""
     qpos, qvel = _arrays(qpos, qvel, model.nq, model.nv)
     q, u = np.empty((*qpos.shape[:-1], mechanism.nq)), np.empty((*qvel.shape[:-1], mechanism.nu))
     for slot in _mujoco_slots(mechanism, model):
@@ -74,7 +74,7 @@ def from_mujoco(
 def to_pinocchio(
     mechanism: Mechanism, model: Any, q: ArrayLike, u: ArrayLike
 ) -> tuple[Array, Array]:
-    """Convert (q, u) to Pinocchio's (q, v); model: a pinocchio.Model."""
+    """Convert (q, u) to (q, v) of a pinocchio.Model."""
     q, u = _arrays(q, u, mechanism.nq, mechanism.nu)
     theirs, v = np.empty((*q.shape[:-1], model.nq)), np.empty((*u.shape[:-1], model.nv))
     for slot in _pinocchio_slots(mechanism, model):

@@ -102,7 +102,7 @@ def reported(why: str, code: str) -> ElementRule:
 
 
 def rejected(why: str) -> ElementRule:
-    """Create the rule of an element that makes a file unreadable; why: what to do instead."""
+    """Create the rule of an element that is rejected; `why` explains what to do instead."""
     return ElementRule("rejected", why)
 
 
@@ -114,7 +114,7 @@ class Unread:
         self._near: dict[str, str] = {}
 
     def add(self, name: str, suggestion: str = "") -> None:
-        """Count one element or attribute; near: the name that was probably meant."""
+        """Count one element or attribute; `suggestion` is the name that was probably meant."""
         self._counts[name] = self._counts.get(name, 0) + 1
         if suggestion:
             self._near[name] = suggestion

@@ -105,7 +105,7 @@ def meters(units: object) -> float:
 
 @lru_cache(maxsize=512)
 def _hull_vertices(path: Path, stamp: int, files: RobotFiles) -> Array:
-    """Compute the hull of one version of a mesh file; stamp: its modification time, in ns."""
+    """Compute the hull of a mesh file with the modification time `stamp`, in ns."""
     from tarsus.model.candidates import hull
 
     scene = load_scene(path, files, "reading a mesh", skip_materials=True)

@@ -110,7 +110,7 @@ def _suggesting_a_scene(error: UnknownName, path: Path | None) -> UnknownName:
 
 
 def _mechanism(model: Any, source: Source, report: Report, fallback_name: str) -> Mechanism:
-    """Build the mechanism of a compiled model; fallback_name: of a model without a name."""
+    """Build the mechanism of a compiled model; `fallback_name` is for a model without a name."""
     report_missing(source, report)
     report_obsolete(source, report)
     walk_mjcf(source.document).report(report)

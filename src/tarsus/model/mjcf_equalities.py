@@ -68,7 +68,7 @@ def loop_joints(
 
 
 def couplings(model: Any, joints: Sequence[str]) -> tuple[JointCoupling, ...]:
-    """Create the couplings of all `joint` and `tendon` equalities; joints: all joint names."""
+    """Create the couplings of all `joint` and `tendon` equalities, given all joint names."""
     result = []
     for number, (*ends, displacement) in _coupled(model).items():
         y0, x0 = (0.0 if j == NO_JOINT else float(model.qpos0[model.jnt_qposadr[j]]) for j in ends)

@@ -167,7 +167,7 @@ class _Reader:
         self.text_bytes = self.asset_bytes = 0
 
     def source(self, data: bytes, path: Path | None) -> Source:
-        """Read a model with the files that it names; data: the content of `path`."""
+        """Read a model and the files that it names; `data` is the content of `path`."""
         root, lines = parse_xml(data)
         self.result = Source(Document(root, lines))
         main = _File(None if path is None else Path(os.path.abspath(path)))

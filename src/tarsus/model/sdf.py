@@ -208,7 +208,7 @@ def _parts(
 
 
 def _part(link: Link, parent: int, pose: Pose, joint: Joint | None, link_pose: Pose) -> Part:
-    """Convert a link to a part; link_pose: the link's frame in the part's frame, at the joint."""
+    """Convert a link to a part, whose frame is at the joint, given the link's pose in it."""
     shapes = tuple(shape.at(link_pose) for shape in link.shapes)
     return Part(link.name, parent, pose, joint, transform_inertia(link.inertia, link_pose), shapes)
 

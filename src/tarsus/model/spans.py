@@ -255,7 +255,7 @@ def _flat_ends(first: Candidate, second: Candidate) -> Iterator[Span]:
 
 
 def _arcs(rim: Candidate) -> list[Span]:
-    """Create the arcs of a rim; rim: its first candidate."""
+    """Create the arcs of the rim whose first candidate is `rim`."""
     assert rim.outline is not None
     across = rim.outline.size * rim.outline.half_axes()[1]
     arcs = []

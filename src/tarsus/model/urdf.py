@@ -97,7 +97,7 @@ def _mechanism(
     shapes: str,
     base: Pose,
 ) -> Mechanism:
-    """Build the mechanism of a URDF text; base: pose of the root link in the world if fixed."""
+    """Build the mechanism of a URDF text; `base` is the pose of a root link fixed to the world."""
     robot = xml_root(text)
     check_expanded(robot)
     if len(robot.findall("link")) > MAX_LINKS:

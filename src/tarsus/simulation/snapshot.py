@@ -184,7 +184,7 @@ def _with(part: Any, chosen: Mapping[str, Any]) -> str:
 
 
 def _reading(sensor: Sensor, first: str) -> dict[str, Any]:
-    """Collect the parameters that determine a sensor's reading; `first`: for an empty frame."""
+    """Collect the parameters that determine a reading; `first` is the frame if none is set."""
     disturbance = ("noise", "bias", "seed")
     fields = {k: v for k, v in field_values(sensor).items() if k not in disturbance}
     return fields | ({"frame": fields["frame"] or first} if "frame" in fields else {})

@@ -75,7 +75,7 @@ class CheckedRobot:
     """Wall time of all attempts, including compilation, s."""
 
     @property
-    def well(self) -> bool:
+    def passed(self) -> bool:
         """Whether the robot stands or holds its posture."""
         return self.outcome in (STANDS, HOLDS)
 
@@ -168,7 +168,7 @@ def _best(name: str, file: str, robot: Robot, seconds: float) -> CheckedRobot:
     for file_servos in (True, False) if _by_own_servos(robot) else (False,):
         for dt in STEPS:
             tries.append(_stood(name, file, robot, dt, seconds, file_servos))
-            if not tries[-1].well:
+            if not tries[-1].passed:
                 continue
             if file_servos or tries[0].servos != OWN:
                 return tries[-1]

@@ -95,9 +95,9 @@ class Moreau(HardLaw):
     e_N, e_T : float or array_like
         Coefficients of restitution, normal and tangential, 0 to 1.
     recovery : float or array_like
-        Share of a depth beyond `slop` that is removed each step, 0 to 1.
+        Share of the depth beyond `slop` that is removed per step, 0 to 1.
     slop : float or array_like
-        Depth that is not corrected, m.
+        Depth up to which penetration is not corrected, m.
     alpha : float or array_like
         Relaxation of the solvers "jor" and "sor".
     T_rel, T_abs : float or array_like
@@ -105,7 +105,7 @@ class Moreau(HardLaw):
     solver : str
         Method: "auto", or one of `tarsus list solvers`.
     standing : {"end", "midpoint"}
-        Where in the step a contact that pressed in the last step must rest.
+        Instant of the step at which persistent contacts must be at rest.
     bilateral : {"direct", "prox"}
         How constraints of cut joints and closed loops are solved; "prox" needs solver "jor" or
         "sor".

@@ -161,7 +161,7 @@ class _Functions:
         self._loops = 0
 
     def calls(self, blocks: tuple[Block, ...], indent: str, count: str = "") -> str:
-        """Generate the code that runs blocks; `count`: counter of the enclosing loop."""
+        """Generate the code that runs blocks; `count` is the counter of the enclosing loop."""
         parts = []
         for block in blocks:
             if isinstance(block, BasicBlock):

@@ -94,7 +94,7 @@ def call(number: int, condition: str, handover: Handover) -> list[str]:
 
 
 def function(body: list[str], tables: int) -> list[str]:
-    """Generate a cold function with a body; `tables`: number of its look-up tables."""
+    """Generate a cold function with a body and a number of look-up tables."""
     table = [f"@{TABLES} = global [{tables} x ptr] zeroinitializer"] if tables else []
     return [
         *table,

@@ -49,7 +49,7 @@ class KernelShell(ABC):
 
     @abstractmethod
     def wrap(self, program: Program, target: Target, work: str) -> KernelCode:
-        """Wrap the code of a step in a kernel; `work`: lines that allocate memory."""
+        """Wrap the code of a step in a kernel; the lines `work` allocate memory."""
 
     @abstractmethod
     def persistent(self, writer: IrWriter, target: Target, entry: int) -> str:

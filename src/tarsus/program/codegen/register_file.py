@@ -145,7 +145,7 @@ class RegisterFile:
         return [line] if self._sliced else []
 
     def _pointer(self, register: str, entry: int, shift: str = "") -> str:
-        """Create a typed pointer to an entry of a register; `shift`: an i64 added to its index."""
+        """Create a typed pointer to an entry of a register, whose index is increased by `shift`."""
         if register in self._persistent:
             return self.shell.persistent(
                 self.writer, self.target, self._persistent[register] + entry
