@@ -96,7 +96,12 @@ def test_a_user_law_appears_in_compare(own: Path, tmp_path: Path) -> None:
             "SpringyFloor",
         ),
         ("p.k * contact", "p.kk * contact", UnknownName, "kk"),
-        ('k: Value = stiffness(20000.0, "N/m", "stiffness of the floor")', "k: float", InvalidFile, "FILE"),
+        (
+            'k: Value = stiffness(20000.0, "N/m", "stiffness of the floor")',
+            "k: float",
+            InvalidFile,
+            "FILE",
+        ),
         (
             'k: Value = stiffness(20000.0, "N/m", "stiffness of the floor")',
             "k: float = 2e4",
