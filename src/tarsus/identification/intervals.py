@@ -279,8 +279,9 @@ def _displaced(
 ) -> Array:
     """Displace unknown k of shares by a number of deviations.
 
-    The others follow the curvature or stay, whichever costs less with the starts of `start`. A step
-    in the cost can make its curvature, and so the shift of the others, a hundred times too large.
+    The others follow the curvature or stay, whichever costs less with the windows' starts of the
+    fit `start`. A discontinuity of the cost can make its curvature, and so the shift of the others,
+    a hundred times too large.
     """
     (fit, scatter), (k, distance) = about, displacement
     together = distance * scatter.covariance[:, k] / np.sqrt(scatter.covariance[k, k])

@@ -79,8 +79,8 @@ def trial_environment(
         If the policy does not fit its robot or task.
     """
     spec, gains = spec_from_metadata(policy.about)
-    never = {"command_interval": NEVER, "push_interval": NEVER, "episode": NEVER}
-    task = replace(task_from_metadata(policy.about), push=0.0, levels=(1.0, 1.0), **never)
+    no_events = {"command_interval": NEVER, "push_interval": NEVER, "episode": NEVER}
+    task = replace(task_from_metadata(policy.about), push=0.0, levels=(1.0, 1.0), **no_events)
     # the servo gains of the training, one per motor
     motors = len(spec.standing_robot().actuators)
     if len(gains.kp) != motors:
