@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from tarsus.comparison.laws import LawRun
 from tarsus.dynamics.robot import Robot
 from tarsus.files import atomic_write
 from tarsus.simulation.recording.attitude import has_floating_base, trunk_angles
+from tarsus.simulation.recording.foot_rows import foot_names
 from tarsus.viewer.colors import COLORS
 from tarsus.viewer.number_format import short_name
 
@@ -100,15 +100,13 @@ def busiest_feet(log: xr.Dataset | None, robot: Robot) -> dict[str, str]:
     groups: dict[str, list[str]] = {}
     for name, body in zip(map(str, log["contact"].values), _bodies(log, robot), strict=True):
         groups.setdefault(body, []).append(name)
-    # by load; a foot has the name that its contact points share, or that of its body
+    # by load
     impulse = log["impulse_contact"].isel(axis=0)
     carried = {body: float(impulse.sel(contact=names).sum()) for body, names in groups.items()}
     order = sorted(carried, key=lambda body: -carried[body])
-    feet = {}
-    for body in [body for body in order if carried[body] > 0] or order[:1]:
-        stems = {re.sub(r"_\d+$", "", name) for name in groups[body]}
-        feet[body] = stems.pop() if len(stems) == 1 else body
-    return feet
+    names = foot_names(log, robot)
+    loaded = [body for body in order if carried[body] > 0] or order[:1]
+    return {body: names[groups[body][0]] for body in loaded}
 
 
 def normal_force_on(body: str, log: xr.Dataset, robot: Robot) -> Array:

@@ -15,6 +15,7 @@ from tarsus.errors import Unsupported
 from tarsus.files import atomic_write
 from tarsus.model.files import needed_library
 from tarsus.model.poses import quaternion_from_rotation, rotation_about
+from tarsus.simulation.recording.foot_rows import by_foot
 from tarsus.simulation.recording.log_schema import check_log, check_robot
 
 Array = NDArray[Any]
@@ -78,7 +79,7 @@ def write_mcap(log: xr.Dataset, robot: Robot, to: Path) -> list[Path]:
         (channels.frames, _frames(foxglove.messages, poses, nanoseconds)),
         (channels.joints, _joints(foxglove.messages, log, robot, (q, u))),
         (channels.contacts, _arrows(foxglove.messages, log, robot)),
-        (channels.feet, _feet(log)),
+        (channels.feet, _feet(by_foot(log))),
         (channels.trunk, _trunk(log)),
         (channels.solver, _solver(log)),
     )

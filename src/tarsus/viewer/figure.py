@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from tarsus.files import atomic_write
 from tarsus.simulation.recording.attitude import has_floating_base, trunk_angles
 from tarsus.simulation.recording.empty_dimensions import add_empty
+from tarsus.simulation.recording.foot_rows import by_foot
 from tarsus.viewer.colors import COLORS
 
 Array = NDArray[Any]
@@ -46,7 +47,7 @@ CONTACT_DURATION = 2.0  # s, at the end of the run, for which forces and phases 
 def run_figure(log: xr.Dataset, title: str) -> Figure:
     """Draw a figure of one world's log: its motion and, at the end of the run, its contacts."""
     # two panels for the whole run, and two for its end if there are contacts
-    log = add_empty(log)
+    log = by_foot(add_empty(log))
     floating = has_floating_base(log)
     feet = _busiest(log)
     heights = [1.2, 1.2, 1.4, 0.2 + 0.16 * max(len(feet), 1)] if feet else [1.2, 1.2]

@@ -17,6 +17,7 @@ from tarsus.contact.criteria import STATES
 from tarsus.contact.ledger import SHARES
 from tarsus.errors import InvalidValue, unknown_name
 from tarsus.simulation.recording.attitude import trunk_angles
+from tarsus.simulation.recording.foot_rows import by_foot
 from tarsus.simulation.recording.log import mean_of_role, read_log
 from tarsus.simulation.recording.log_schema import check_log
 from tarsus.simulation.recording.variables import ROBOT_SHARES
@@ -40,24 +41,33 @@ class LogAccessor:
     def __init__(self, log: xr.Dataset) -> None:
         self._log = check_log(log, NEEDED)
 
-    def feet(self) -> xr.Dataset:
-        """Compute the motion and the forces of every contact after every step.
+    def feet(self, points: bool = False) -> xr.Dataset:
+        """Compute the motion and the forces of every foot after every step.
+
+        A row combines all contact points of a foot or of another body that touches.
+
+        Parameters
+        ----------
+        points
+            Whether there is one row per contact point instead.
 
         Returns
         -------
         xarray.Dataset
             Variables with the dimensions (time, contact), or (time, world, contact):
 
-            - ``height``: gap in m;
-            - ``position`` (..., xyz): contact point in m, world frame;
+            - ``height``: gap in m, of the lowest point;
+            - ``position`` (..., xyz): center of pressure in m, world frame; without contact the
+              lowest point;
             - ``normal_force``, ``tangential_force``: mean over the step in N;
             - ``friction_use``: tangential force divided by mu times the normal force; NaN without
               contact or if mu is not known;
-            - ``slip_speed``: in m/s;
+            - ``slip_speed``: in m/s, of the closed point that slips least;
             - ``stance``: whether the contact is closed.
         """
         # components of the force, and the friction limit
-        log, force = self._log, self._log["force_contact"]
+        log = self._log if points else by_foot(self._log)
+        force = log["force_contact"]
         normal = force.sel(axis="normal", drop=True)
         tangents = [force.sel(axis=f"tangent{k}", drop=True) for k in (1, 2)]
         tangential = (tangents[0] ** 2 + tangents[1] ** 2) ** 0.5
@@ -80,8 +90,13 @@ class LogAccessor:
             feet[name].attrs = {"units": unit, "long_name": name.replace("_", " ")}
         return feet
 
-    def phases(self) -> pd.DataFrame:
-        """Compute the stance and swing phases of every contact, for a log of one world.
+    def phases(self, points: bool = False) -> pd.DataFrame:
+        """Compute the stance and swing phases of every foot, for a log of one world.
+
+        Parameters
+        ----------
+        points
+            Whether every contact point has its own phases, instead of every foot.
 
         Returns
         -------
@@ -101,6 +116,7 @@ class LogAccessor:
             If the log contains several worlds.
         """
         log, dt = self._one_world(), float(self._log.attrs["dt"])
+        log = log if points else by_foot(log)
         time, rows = log["time"].values, list[dict[str, Any]]()
         for contact in map(str, log["contact"].values):
             one = log.sel(contact=contact)
@@ -109,8 +125,8 @@ class LogAccessor:
             # from each change of contact to the next
             for first, last in zip([0, *edges], [*edges, len(state)], strict=True):
                 closed = state[first] > 0
-                points = one["contact_point"].values
-                travel = points[last - 1] - points[first]
+                path = one["contact_point"].values
+                travel = path[last - 1] - path[first]
                 slips = state[first:last] == STATES.index("slip")
                 rows.append(
                     {
@@ -218,7 +234,7 @@ class LogAccessor:
 
         if what not in PLOTS:
             raise unknown_name("plot of a log", what, PLOTS)
-        log = self._one_world()
+        log = by_foot(self._one_world())
         if what == "run":
             names = (str(log.attrs.get(name, "")) for name in ("robot", "law"))
             plot = figure.run_figure(log, ", ".join(text for text in names if text))
