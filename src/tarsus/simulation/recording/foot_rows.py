@@ -47,14 +47,15 @@ def by_foot(log: xr.Dataset) -> xr.Dataset:
     Forces, impulses and energies are sums, `gap` is the least one and `contact_point` the center of
     pressure, or the lowest point without a force. A foot sticks if one of its points does, and
     `slip_speed` is the least of closed points. Velocities of points are dropped. A log
-    whose robot is not available keeps its rows.
+    whose robot is not available, or whose contacts have equal names, keeps its rows.
     """
-    robot = _robot(log)
-    feet = {} if robot is None else foot_names(log, robot)
-    rows: dict[str, list[int]] = {}
-    for k, name in enumerate(map(str, log["contact"].values)):
-        rows.setdefault(feet.get(name, name), []).append(k)
-    if len(rows) == log.sizes["contact"]:
+    robot, names = _robot(log), [str(name) for name in log["contact"].values]
+    if robot is None or len(set(names)) < len(names):
+        return log
+    feet, rows = foot_names(log, robot), dict[str, list[int]]()
+    for k, name in enumerate(names):
+        rows.setdefault(feet[name], []).append(k)
+    if len(rows) == len(names):
         return log
     per_contact = [str(name) for name, values in log.data_vars.items() if "contact" in values.dims]
     combined = [_combined(log[per_contact].isel(contact=own), name) for name, own in rows.items()]
