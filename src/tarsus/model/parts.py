@@ -167,7 +167,12 @@ def weld(parts: Sequence[Part], report: Report) -> Welded:
             frames += [_frame(name, host, pose @ inner) for name, inner in part.frames]
     _report_static(parts, part_poses, report)
     ups = _ups(bodies)
+    drawn = {shape.name or link for link, _, shape in shapes if shape.kind == "mesh"}
     shapes = round_shapes(shapes, ups)
+    labels = [shape.name or link for link, _, shape in shapes if shape.kind != "mesh"]
+    if found := [label for label in dict.fromkeys(labels) if label in drawn]:
+        listed = join_names(found, MAX_LISTED)
+        report.note(f"Meshes taken as balls, rings or other round shapes: {listed}.")
     touching, straight = candidates(shapes, ups), edges(shapes, ups)
     body_solids = solids(shapes)
     meshes = [shape.name or link for link, _, shape in shapes if shape.kind not in STAND_INS]

@@ -239,3 +239,4 @@ def test_a_wheel_mesh_of_a_file_rolls(tmp_path: Path) -> None:
     robot = load(str(tmp_path / "wheel.urdf"))
     assert len(robot.candidates) == 6
     assert [solid.name for solid in robot.solids] == ["hub"]  # and so it meets other bodies
+    assert any("hub" in note for note in robot.notes)
