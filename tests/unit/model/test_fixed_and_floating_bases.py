@@ -161,7 +161,7 @@ def test_sweeps_can_vary_the_height_of_a_fixed_base(tmp_path: Path) -> None:
     heights = [0.7, 5.0]
     fixed = {"robot": "arm.urdf", "gait": "free", "seconds": SWUNG, "dt": 1e-4, "fixed_base": True}
     given = {"fixed": fixed, "vary": {"base_height": heights}}
-    given["outcomes"] = {"names": ["fell"], "own": "own.py"}
+    given["outcomes"] = {"names": ["fell"], "file": "own.py"}
     tarsus.sweep(spec.from_tables(given, tmp_path), tmp_path / "out", "inline")
     table = query.run_sql(tmp_path / "out").sort_values("base_height")
     # I theta'' = m g l cos(theta), I about the pivot
