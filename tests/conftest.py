@@ -1,5 +1,7 @@
-"""Here so that every test finds the helpers that stand next to this file; the compiler's cache is
-the session's own, and it does not optimize unless asked: `TARSUS_OPTIMIZE=1 pytest`.
+"""Configuration of all tests.
+
+It makes `tests/helpers` importable and gives each session its own cache of compiled code. Code is
+not optimized unless requested: `TARSUS_OPTIMIZE=1 pytest`.
 """
 
 import os
@@ -17,7 +19,7 @@ from tarsus.program.run import tiers
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the cases that take long and have a quicker sibling, and those beside a diagonal."""
+    """Mark slow cases that have a quicker sibling, and cases off the diagonal."""
     for item in items:
         if item.nodeid.endswith(SLOW_CASES):
             item.add_marker(pytest.mark.slow)
@@ -27,8 +29,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def session_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Compiled objects are kept in a folder of this session, which its workers share: caching is
-    exercised, nobody's cache is touched.
+    """Use a cache folder for this session, which its workers share, so that the user's cache stays
+    untouched.
     """
     base = tmp_path_factory.getbasetemp()
     folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "tarsus_cache"
@@ -43,14 +45,14 @@ def session_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture(scope="session", autouse=True)
 def ctrl_c() -> None:
-    """Ctrl-C interrupts, also where the tests run in the background of a shell that ignores it."""
+    """Make Ctrl-C interrupt, also if tests run in the background of a shell that ignores it."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="module")
 def optimized(session_cache: Path) -> Iterator[None]:
-    """Code as users get it, for tests of the code itself and for long runs."""
+    """Compile optimized code, as users get it, for tests of the code itself and for long runs."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(tiers.OPTIMIZE, "1")
         yield
@@ -58,7 +60,7 @@ def optimized(session_cache: Path) -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def ball(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A ball's file: one for all tests, so that they share a compiled step."""
+    """File of a ball, the same for all tests, so that they share a compiled step."""
     path = tmp_path_factory.mktemp("ball") / "ball.xml"
     path.write_text(BALL)
     return path

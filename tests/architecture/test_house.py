@@ -1,8 +1,8 @@
-"""The house rules, checked on the source: arrows run one way, public names are explained.
+"""Rules of the architecture, checked on the source code.
 
-An import counts wherever it stands: at the top of a file, inside a function, under TYPE_CHECKING,
-or as the name of a module in a string, which is an import in disguise. There is no list of
-exceptions.
+Imports follow the layers and public names have docstrings. An import counts wherever it is: at the
+top of a file, inside a function, under TYPE_CHECKING, or as the name of a module in a string. There
+is no list of exceptions.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ Named = Function | ast.ClassDef
 
 @dataclass(frozen=True)
 class Module:
-    """One source file: dotted name, path and syntax tree."""
+    """Source file: dotted name, path and syntax tree."""
 
     name: str
     path: Path
@@ -138,7 +138,7 @@ def _imports(node: ast.AST, package: str) -> Iterator[str]:
 
 
 def _resolved(name: str) -> str:
-    """The file that an imported name stands in; the top package if it is not ours."""
+    """Find the file of an imported name; the top-level package if it is not part of Tarsus."""
     if name.split(".")[0] not in ("tarsus", *BESIDE):
         return name.split(".")[0]
     while name not in MODULES:
@@ -161,9 +161,7 @@ MODULES = _modules()
 
 @dataclass(frozen=True, eq=False)
 class Definition:
-    """A function or class of a module; `owners` are the definitions it stands in, outermost
-    first.
-    """
+    """Function or class of a module; `owners` are the definitions that enclose it, outermost first."""
 
     module: Module
     node: Named
@@ -210,7 +208,7 @@ def _floor(part: str) -> int:
 
 
 def _documented(owner: ast.ClassDef, name: str) -> bool:
-    """Whether a method is explained in the class or in one that it derives from, found by name."""
+    """Return whether a method has a docstring in its class or in a base class of that name."""
     own = [child for child in owner.body if isinstance(child, Function) and child.name == name]
     bases = [ast.unparse(base).split("[")[0].split(".")[-1] for base in owner.bases]
     above = [CLASSES[base] for base in bases if base in CLASSES and base != owner.name]
@@ -220,8 +218,8 @@ def _documented(owner: ast.ClassDef, name: str) -> bool:
 
 
 def _explained(definition: Definition) -> bool:
-    """By itself, by the base it overrides, or, an operation of one statement such as `add`, by its
-    class.
+    """Return whether a definition has a docstring: its own, its base's, or its class's for a one-
+    line operation such as `add`.
     """
     node, owner = definition.node, definition.owners[-1] if definition.owners else None
     if ast.get_docstring(node):
@@ -237,7 +235,7 @@ def _none(violations: list[str], rule: str) -> None:
 
 
 def test_every_package_has_a_layer() -> None:
-    """A new folder or file beside `cli.py` must be given its place here."""
+    """A new folder or file next to `cli.py` must be added to a layer here."""
     known = {LAWS_WING, *(part for floor in FLOORS for part in floor)}
     _none(
         [name for name, module in MODULES.items() if module.part not in known],
@@ -246,8 +244,8 @@ def test_every_package_has_a_layer() -> None:
 
 
 def test_imports_follow_the_layers() -> None:
-    """A room imports only rooms on lower floors; the laws wing stands between the algebra and the
-    hall. Nothing in `tarsus` imports the packages beside it, nor do these import each other.
+    """Packages import only packages in lower layers; contact laws are between algebra and stepping.
+    Nothing in `tarsus` imports the packages next to it, nor do these import each other.
     """
     wrong = []
     for module in MODULES.values():
@@ -264,7 +262,7 @@ def test_imports_follow_the_layers() -> None:
 
 
 def test_separate_packages_do_not_import_each_other() -> None:
-    """Mechanics names no law; the laws name no robot, no rotation, no ground."""
+    """Dynamics names no contact law; contact laws name no robot, rotation or terrain."""
     wrong = [
         f"{m.name} -> {LAWS_WING}"
         for m in MODULES.values()
@@ -299,7 +297,7 @@ def test_separate_packages_meet_in_one_file() -> None:
 
 @pytest.mark.parametrize("room", LADDERS)
 def test_upward_imports_are_only_lazy(room: str) -> None:
-    """Inside such a room, too, arrows run down; every file of it stands on one of the rungs."""
+    """Within a layered package, imports also follow the order; every file has its place in it."""
     height = {f"{room}.{rung}": k for k, rung in enumerate(reversed(LADDERS[room]))}
 
     def rung(name: str) -> str:
@@ -318,8 +316,8 @@ def test_upward_imports_are_only_lazy(room: str) -> None:
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_members_do_not_import_each_other(family: str) -> None:
-    """One file adds one: siblings share only what `base` and files with a leading underscore
-    hold.
+    """Members of a kind share only `base` and files with a leading underscore, so that one file
+    adds a member.
     """
     files = {name for name, module in MODULES.items() if module.package == family} - {
         family,
@@ -331,7 +329,7 @@ def test_members_do_not_import_each_other(family: str) -> None:
 
 
 def test_plotting_is_imported_only_by_the_viewer() -> None:
-    """Only the viewer's floor and those above may draw."""
+    """Only the viewer and the layers above it import plotting libraries."""
     rooms = [
         m for m in MODULES.values() if m.part == LAWS_WING or _floor(m.part) < _floor("viewer")
     ]
@@ -339,7 +337,7 @@ def test_plotting_is_imported_only_by_the_viewer() -> None:
 
 
 def test_imports_have_no_cycle() -> None:
-    """The graph of files has no cycle, imports inside functions included."""
+    """The import graph of files has no cycle, including imports inside functions."""
     try:
         TopologicalSorter({m.name: m.ours for m in MODULES.values()}).prepare()
     except CycleError as error:
@@ -348,7 +346,7 @@ def test_imports_have_no_cycle() -> None:
 
 @pytest.mark.parametrize("name", [name for name in LIGHT if name in MODULES])
 def test_importing_tarsus_is_fast(name: str) -> None:
-    """Importing the front door loads no compiler, no simulator, no plotting."""
+    """Importing `tarsus` loads no compiler, simulator or plotting library."""
     code = f"import sys, {name}; print(*(m for m in {HEAVY} if m in sys.modules))"
     loaded = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
@@ -357,7 +355,7 @@ def test_importing_tarsus_is_fast(name: str) -> None:
 
 
 def test_public_class_names_are_unique() -> None:
-    """No two public classes share a name: a reader who has met one knows them all."""
+    """No two public classes have the same name."""
     homes: dict[str, list[str]] = {}
     for d in DEFINITIONS:
         if isinstance(d.node, ast.ClassDef) and d.public and not d.owners:
@@ -369,16 +367,14 @@ def test_public_class_names_are_unique() -> None:
 
 
 def test_test_names_are_unique() -> None:
-    """Pytest collects no second file of a name, and only says so when both are run."""
+    """Pytest does not collect a second test file of the same name, and reports it only if both run."""
     files = sorted(Path(__file__).parents[1].rglob("test_*.py"))
     seen: dict[str, Path] = {}
     assert not [file for file in files if seen.setdefault(file.name, file) != file]
 
 
 def test_public_names_have_docstrings() -> None:
-    """Every file and every public class, function and method has a docstring, its own or its
-    base's.
-    """
+    """Every file, public class, function and method has a docstring, its own or its base's."""
     missing = [name for name, module in MODULES.items() if not ast.get_docstring(module.tree)]
     missing += [d.where for d in DEFINITIONS if d.public and not _explained(d)]
     _none(missing, "without a docstring:")

@@ -1,4 +1,6 @@
-"""Slow cases are named after tests that exist, or a renamed test would be quick again."""
+"""Check that the list of slow cases names existing tests; otherwise a renamed test would run as
+quick.
+"""
 
 from __future__ import annotations
 

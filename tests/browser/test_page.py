@@ -1,5 +1,6 @@
-"""Pages in a real browser: they draw, obey, and complain of nothing. Needs playwright and Chromium:
-uv run --group browser pytest -m browser
+"""Pages in a real browser: drawing, controls and the absence of errors.
+
+Needs playwright and Chromium: uv run --group browser pytest -m browser
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ FLAGS = (
 
 
 def until(true: Callable[[], bool], what: str) -> None:
-    """Wait for it."""
+    """Wait until a condition holds."""
     end = monotonic() + PATIENCE
     while not true():
         assert monotonic() < end, f"waited in vain: {what}"
@@ -60,7 +61,7 @@ def browser() -> Iterator[Any]:
 
 
 class Visit:
-    """A page that is open in the browser, and what it complained of."""
+    """Page that is open in the browser, with its errors."""
 
     def __init__(self, browser: Any, page: Page) -> None:
         self.complaints: list[str] = []
@@ -75,7 +76,7 @@ class Visit:
             self.complaints.append(message.text)
 
     def seen(self) -> np.ndarray:
-        """The scene (rows, columns, 3) without the panel."""
+        """Capture the scene, shape (rows, columns, 3), without the panel."""
         from PIL import Image
 
         clip: Any = {"x": 0, "y": 200, "width": 560, "height": 600}
@@ -83,7 +84,7 @@ class Visit:
         return np.asarray(Image.open(io.BytesIO(shot)).convert("RGB")).astype(int)
 
     def orange(self) -> np.ndarray:
-        """Where the trunk of a built-in robot is seen."""
+        """Find the pixels of the trunk of a built-in robot."""
         image = self.seen()
         return (image[..., 0] > image[..., 2] + 50) & (image[..., 1] > image[..., 2] + 15)
 
@@ -91,7 +92,7 @@ class Visit:
         self.tab.get_by_role("button", name=name, exact=True).first.click()
 
     def type(self, label: str, value: float) -> None:
-        """A number into the box beside a slider."""
+        """Type a number into the box next to a slider."""
         label = f"//label[normalize-space()='{label}']"
         box = self.tab.locator(f"xpath={label}/following::input[@type='text'][1]")
         box.fill(str(value))
@@ -100,7 +101,7 @@ class Visit:
 
 @pytest.fixture
 def drawing() -> Iterator[Callable[[Any], None]]:
-    """Starts the frames of a playback or a live simulation in a thread of their own."""
+    """Start the frames of a playback or a live simulation in a separate thread."""
     stop, threads = threading.Event(), []
 
     def start(shown: Any) -> None:

@@ -1,6 +1,4 @@
-"""A ball that is dropped and a robot that stands, under every law, found by its file. g = 9.81
-m/s^2.
-"""
+"""Dropped balls and standing robots under every law, discovered by file; g = 9.81 m/s^2."""
 
 from __future__ import annotations
 
@@ -61,7 +59,7 @@ def test_a_dropped_ball_rebounds_to_e_squared_h(name: str, body: type) -> None:
 
 
 def standing() -> dict[str, Law]:
-    """Every law, and again with less friction for what slides where that is a number of its own."""
+    """Every law, and again with a smaller kinetic friction if it has one."""
     found = {name: law_class(name)() for name in LAWS}
     for name in LAWS:
         for kinetic in names_with_role(law_class(name), "kinetic_friction"):

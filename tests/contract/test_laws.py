@@ -1,6 +1,4 @@
-"""What every law in contact/laws owes, found by its file: parameters, memory, and forces a ground
-can give.
-"""
+"""Contract of every law in contact/laws: parameters, memory and forces that a ground can exert."""
 
 from __future__ import annotations
 
@@ -46,12 +44,14 @@ def tumbling_box(name: str) -> Bench:
 
 
 def step_of(name: str) -> float:
-    """A step that suits the law, s: springs under light feet need shorter ones than impacts."""
+    """Time step that suits the law, s: springs under light feet need shorter steps than impacts."""
     return 0.0005 if issubclass(law_class(name), ForceLaw) else 0.0025
 
 
 def drops(count: int = COUNT) -> dict[str, Array]:
-    """A robot thrown at the ground from 2 mm above its stand, otherwise in every world."""
+    """Initial states of a robot thrown at the ground from 2 mm above its stand, different in each
+    world.
+    """
     q = np.tile(mini_cheetah.stand() + 0.002 * np.eye(19)[2], (count, 1))
     u = np.random.default_rng(11).normal(size=(count, 18)) * [
         0.5,
@@ -65,7 +65,7 @@ def drops(count: int = COUNT) -> dict[str, Array]:
 
 
 def tumbles(count: int = COUNT) -> dict[str, Array]:
-    """A box thrown on a slope, spinning."""
+    """Initial states of a spinning box thrown on a slope."""
     rng = np.random.default_rng(12)
     axes = rng.normal(size=(count, 3))
     axes /= np.linalg.norm(axes, axis=1, keepdims=True)
@@ -107,7 +107,7 @@ PARAMETERS = [(name, parameter) for name in LAWS for parameter in law_class(name
 
 @pytest.mark.parametrize("name", LAWS)
 def test_parameters_have_valid_roles(name: str) -> None:
-    """What other code asks for by role is there once at most; a rigid law is an impulsive one."""
+    """Each role occurs at most once; a rigid law is an impulsive one."""
     law = law_class(name)
     assert law().parameters(), "a law without parameters cannot be compared"
     several = [role for role in roles(law).values() if role not in ("stiffness", "damping")]
@@ -151,7 +151,7 @@ def impulses(log: dict[str, Array]) -> Array:
 
 
 def allowance(name: str, L: Array) -> Array:
-    """What the law's own tolerance leaves open, N s."""
+    """Tolerance of the law for an impulse, N s."""
     p = law_class(name)().parameters()
     return p.get("T_abs", np.float64(0)) + (p.get("T_rel", np.float64(0)) + 1e-14) * np.abs(L).max(
         -1
@@ -218,9 +218,7 @@ def test_a_world_in_a_batch_equals_a_single_world_bitwise(name: str) -> None:
 
 
 def spread(name: str, size: float, **options: list[float]) -> dict[str, Array]:
-    """How far the last step moves if the start is known to `size` only: stiff springs amplify
-    round-off.
-    """
+    """Change of the last step for a change of the start by `size`: stiff springs amplify round-off."""
     start, rng = drops(), np.random.default_rng(13)
     exact = robot(name).run(STEPS, step_of(name), **start, **options)
     moved = {register: np.zeros_like(exact[register][-1]) for register in ("q", "u", "impulse")}

@@ -1,5 +1,7 @@
-"""What every robot, stepper, terrain, gait, scene, engine, experiment, command and peer owes, each
-found by its file. Laws and solvers have files of their own.
+"""Contracts of every robot, stepper, terrain, gait, scene, engine, experiment, command and peer,
+discovered by file.
+
+Laws and solvers have files of their own.
 """
 
 from __future__ import annotations
@@ -48,7 +50,7 @@ PEERS = registry.names("tarsus_bench.peers")
 
 
 def cites(citation: Citation) -> bool:
-    """Whether it points to publications or data, not to words."""
+    """Return whether a citation refers to publications or data."""
     return bool(citation) and not isinstance(citation, str)
 
 
@@ -120,7 +122,7 @@ def test_a_stepper_accepts_a_law_or_explains_why_not(name: str) -> None:
 
 
 def made(name: str) -> Terrain | None:
-    """The terrain with its defaults; None where it has none and says so."""
+    """Create the terrain with its defaults; None if it has none and reports it."""
     try:
         return registry.member_class("tarsus.terrain", "terrain", name, Terrain)()
     except TarsusError as error:
@@ -201,7 +203,7 @@ def test_a_gait_returns_one_torque_per_motor_and_a_constant_memory_size(name: st
 
 @pytest.mark.parametrize("name", ENGINES)
 def test_an_engine_simulates_two_falling_balls(name: str) -> None:
-    """From different heights, up to the accuracy of single precision."""
+    """From different heights, to the accuracy of single precision."""
     make = registry.member_class("tarsus.engines", "engine", name, Engine)
     variant = next(iter(make.variants))  # type: ignore[attr-defined]
     engine = TarsusEngine("moreau", "midpoint") if name == "tarsus" else make(variant)
@@ -248,7 +250,7 @@ def test_a_command_has_help_and_examples(name: str, capsys: pytest.CaptureFixtur
 
 @pytest.mark.parametrize("name", PEERS)
 def test_a_peer_documents_installation_and_variants(name: str) -> None:
-    """Its file is read whether or not the simulator is installed."""
+    """The file is read whether or not the simulator is installed."""
     engine = engine_class(name)
     assert engine.package and engine.distributions
     assert "" in engine.variants and all(engine.variants.values())
@@ -260,7 +262,7 @@ def test_a_peer_documents_installation_and_variants(name: str) -> None:
 
 @pytest.mark.parametrize("name", SENSORS)
 def test_a_sensor_returns_its_channels_with_and_without_delay(name: str) -> None:
-    """With its defaults, on a robot without a ground; a delay of 0 changes nothing."""
+    """With defaults, on a robot without ground; a delay of 0 changes nothing."""
     made = registry.member_class("tarsus.sensing", "sensor", name, Sensor)
     pair = {"plain": made(), "late": made(delay=np.array([0, 2]))}  # pyright: ignore[reportCallIssue]
     simulation = tarsus.Simulation("mini_cheetah", worlds=2, sensors=pair)

@@ -2,8 +2,8 @@
 peer is one file.
 
 A copy of the packages gets one file of each kind (tests/helpers/throw_away) and no other change.
-Everything that lists, runs, validates or compares must then know it. All runs are processes of
-their own on the copy.
+Everything that lists, runs, validates or compares must then offer it. All runs are separate
+processes on the copy.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Python = Callable[..., str]
 
 @pytest.fixture(scope="module")
 def python(tmp_path_factory: pytest.TempPathFactory) -> Python:
-    """Runs Python with the copies in place of the packages; returns what it prints."""
+    """Run Python with the copies instead of the packages; return its output."""
     folder = tmp_path_factory.mktemp("copy")
     for package in {place.partition("/")[0] for place in throw_away.KINDS.values()}:
         shutil.copytree(Path(tarsus.__file__).parents[1] / package, folder / package)
@@ -56,7 +56,7 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> Python:
 
 
 def command(python: Python, line: str) -> str:
-    """`tarsus ...` as a person types it."""
+    """Run `tarsus ...` as a user types it."""
     code = "import sys; from tarsus.cli import main; sys.exit(main())"
     return python("-c", code, *line.split())
 
@@ -115,7 +115,7 @@ def test_moreau_accepts_a_new_solver_by_name(python: Python) -> None:
 
 @pytest.fixture(scope="module")
 def known(python: Python) -> dict[str, Any]:
-    """What Python code on the copy finds."""
+    """List the members that Python code on the copy finds."""
     return json.loads(python("-c", KNOWN))
 
 
@@ -187,7 +187,7 @@ EXAMINED |= {kind: f"test_members.py::test_an_{kind[:-1]}_" for kind in ("engine
 
 
 def test_contract_tests_cover_new_members(python: Python) -> None:
-    """Their cases are collected on the copy, not run."""
+    """Their cases are collected on the copy, but not run."""
     options = ("-o", "addopts=", "-p", "no:cacheprovider", "--collect-only", "-q")
     cases = python("-m", "pytest", *options, str(TESTS / "contract")).splitlines()
     own = [case for case in cases if NAME in case]
@@ -196,6 +196,8 @@ def test_contract_tests_cover_new_members(python: Python) -> None:
 
 
 def test_temporary_members_fulfill_their_contracts(python: Python) -> None:
-    """So the contract tests can be passed by one new file, and each file here is a fair one."""
+    """This shows that one file can pass the contract tests, and that these files are valid
+    examples.
+    """
     options = ("-o", "addopts=", "-p", "no:cacheprovider", "-q", "-k", NAME)
     python("-m", "pytest", *options, str(TESTS / "contract" / "test_members.py"))

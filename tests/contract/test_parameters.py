@@ -1,4 +1,4 @@
-"""Every parameter of every law, gait, stepper and terrain is declared, and its range is kept."""
+"""Every parameter of every law, gait, stepper and terrain is declared, and its range is enforced."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ MEMBERS = [
 
 
 def sound(owner: type) -> Any:
-    """One of the kind with its defaults, and with the least of what it must be given."""
+    """Create a member with its defaults and the minimum of required arguments."""
     if owner is HeightField:
         return HeightField(np.zeros((3, 3)))
     if owner is World:
@@ -45,7 +45,7 @@ def sound(owner: type) -> Any:
 
 
 def outside(p: Parameter) -> list[float]:
-    """Numbers just outside the range of a parameter, and what is no number at all."""
+    """Values just outside the range of a parameter, and values that are not numbers."""
     found = [np.nan, np.inf, -np.inf]
     for bound, excluded, away in (
         (p.range.low, p.range.low_excluded, -1.0),
@@ -61,7 +61,7 @@ def outside(p: Parameter) -> list[float]:
     [(package, name) for package, _ in FAMILIES.values() for name in registry.names(package)],
 )
 def test_parameter_names_are_read_from_the_source(package: str, name: str) -> None:
-    """So that a typo is answered before CasADi is imported."""
+    """So that a typo is reported before CasADi is imported."""
     family = {package: family for package, family in FAMILIES.values()}[package]
     owner: Any = registry.member_class(package, "member", name, family)
     assert registry.parameter_names(package, name) == tuple(declared(owner))
@@ -130,7 +130,7 @@ def test_the_table_has_a_row_for_each_field(owner: type) -> None:
 
 @pytest.mark.parametrize("name", registry.names("tarsus.control.gaits"))
 def test_a_gait_explains_why_it_does_not_suit_a_robot(name: str) -> None:
-    """Its `suits` and what happens when it is used all the same agree, in the same words."""
+    """`suits` and the error on use give the same reason."""
     gait = registry.member_class("tarsus.control.gaits", "gait", name, Controller)()
     for robot in registry.names("tarsus.robots"):
         mechanism = registry.member_module("tarsus.robots", "robot", robot).describe()
@@ -146,7 +146,7 @@ def test_a_gait_explains_why_it_does_not_suit_a_robot(name: str) -> None:
 
 @pytest.mark.parametrize("owner", MEMBERS)
 def test_arrays_are_rejected_for_scalar_parameters(owner: type) -> None:
-    """A field annotated as one number takes one; the message counts what was given."""
+    """A field annotated as one number accepts one; the message gives the number of values."""
     for name, p in declared(owner).items():
         if p.numeric and p.scalar:
             with refused(InvalidValue, name) as caught:

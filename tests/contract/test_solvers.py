@@ -32,8 +32,8 @@ MU = [0.0, 0.2, 0.5, 0.8, 1.0]
 
 @dataclass(frozen=True, eq=False)
 class Problems:
-    """N problems of n contacts: W (N, nu, 3n) with G = W^T W, free velocity u (N, nu), and the rest
-    by contact.
+    """N problems of n contacts: W (N, nu, 3n) with G = W^T W, free velocity u (N, nu), and values
+    per contact.
     """
 
     W: Array
@@ -76,7 +76,7 @@ class Problems:
         )
 
     def registers(self) -> dict[str, Array]:
-        """As the program of `solving` takes them."""
+        """Registers of the program that `solving` builds."""
         count = len(self.u)
         law = {
             f"law.{name}": np.full((count, 1), value)
@@ -98,7 +98,9 @@ class Problems:
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """L (N, n, 3), iterations and converged (N,), and the memory that starts the next step."""
+    """Impulses L (N, n, 3), iterations and converged (N,), and the memory that starts the next
+    step.
+    """
 
     L: Array
     iterations: Array
@@ -108,7 +110,7 @@ class Answer:
 
 @cache
 def solving(solver: str, n: int, nu: int) -> Program:
-    """A program that solves one problem a world, everything given in registers."""
+    """Build a program that solves one problem per world, with all data in registers."""
     b = Builder("solving")
     law = Moreau(solver=solver, recovery=0.0)  # type: ignore[arg-type]
     W, G = (
@@ -139,7 +141,7 @@ def solving(solver: str, n: int, nu: int) -> Program:
 def solve(
     solver: str, problems: Problems, memory: Array | None = None, bits: int = 64, **law: float
 ) -> Answer:
-    """Compiled, all problems at once; cold unless a memory is given."""
+    """Solve all problems at once with compiled code; from a cold start unless a memory is given."""
     program = solving(solver, problems.n, problems.W.shape[1])
     worlds = Worlds(program, len(problems.u), bits=bits)
     for name, value in problems.registers().items():
@@ -168,8 +170,8 @@ def posed(W: Array, u: Array, rng: np.random.Generator, share_open: float = 0.15
 
 
 def legs(n: int, count: int, rng: np.random.Generator) -> Problems:
-    """Well posed: as for feet of a robot, each block well conditioned, little coupling between
-    them.
+    """Well-posed problems, as for the feet of a robot: well-conditioned blocks with little
+    coupling.
     """
     W = np.concatenate(
         [np.zeros((count, 3 * n, 3 * n)), 0.2 * rng.normal(size=(count, 3, 3 * n))], 1
@@ -181,14 +183,14 @@ def legs(n: int, count: int, rng: np.random.Generator) -> Problems:
 
 
 def coupled(n: int, count: int, rng: np.random.Generator) -> Problems:
-    """Symmetric positive definite and nothing more: no structure, blocks may be nearly singular."""
+    """Symmetric positive definite problems without structure, whose blocks may be nearly singular."""
     return posed(
         rng.normal(size=(count, 3 * n + 1, 3 * n)), rng.normal(size=(count, 3 * n + 1)), rng
     )
 
 
 def redundant(n: int, count: int, rng: np.random.Generator) -> Problems:
-    """One rigid body on n points of its sole: G has rank 6 at most, impulses are not unique from
+    """One rigid body on n points of its sole: G has rank 6 at most, so impulses are not unique from
     n = 2.
     """
     r = rng.uniform(-1, 1, (count, n, 3)) * [0.1, 0.075, 0.0] - [0.0, 0.0, 0.04]
@@ -232,7 +234,7 @@ def inverse_mass(problem: Problems) -> Array:
 
 
 def scale(problem: Problems, L: Array) -> Array:
-    """Impulses (N,) against which a residual is large or small."""
+    """Impulses (N,) relative to which residuals are measured."""
     driven = np.abs(np.where(problem.active[..., None], problem.c, 0)).max(-1) / inverse_mass(
         problem
     )
@@ -240,7 +242,7 @@ def scale(problem: Problems, L: Array) -> Array:
 
 
 def residuals(problem: Problems, L: Array) -> dict[str, Array]:
-    """What each condition is violated by, (N,), relative: 0 at a solution."""
+    """Relative violation of each condition, (N,): 0 at a solution."""
     xi, active, mass = velocity(problem, L), problem.active, 1 / inverse_mass(problem)
     xi, size = xi * mass[..., None], scale(problem, L)
     normal, tangent, slip = L[..., 0], L[..., 1:], xi[..., 1:]
@@ -267,7 +269,7 @@ def worst(problem: Problems, L: Array) -> Array:
 def sor_in_numpy(
     problem: Problems, sweeps: int = 4000, tolerance: float = 1e-13
 ) -> tuple[Array, NDArray[np.bool_]]:
-    """The prox equations iterated far beyond any engine's patience; where that settled."""
+    """Iterate the prox equations far beyond the limit of any engine; return where they converge."""
     count, n = len(problem.u), problem.n
     G, c = problem.G, problem.c.reshape(count, -1)
     L, r = np.zeros((count, 3 * n)), 0.5 / inverse_mass(problem)
@@ -295,9 +297,7 @@ def settled_oracle(family: str, n: int) -> tuple[Array, NDArray[np.bool_]]:
 
 
 def all_solutions(G: Array, c: Array, mu: float) -> list[Array]:
-    """Every solution of one contact by going through the cases: open, stick, and slip in every
-    direction.
-    """
+    """All solutions of one contact by case enumeration: open, stick, and slip in every direction."""
     found = []
     if c[0] >= 0:
         found.append(np.zeros(3))
@@ -416,7 +416,7 @@ ITERATIONS = {
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_iteration_counts_stay_within_measured_limits(solver: str, family: str, n: int) -> None:
-    """Within a twentieth; sor and jor take the same ones in the velocities as in the impulses."""
+    """Within 5 %; sor and jor take as many iterations in velocities as in impulses."""
     measured = ITERATIONS[solver.removesuffix("_velocity"), family][n - 1]
     assert answers(solver, family, n).iterations.mean() <= 1.05 * measured
 
@@ -435,8 +435,8 @@ def test_a_single_contact_matches_case_enumeration(family: str, solver: str) -> 
 @pytest.mark.parametrize("n", [2, 3])
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_redundant_impulses_cause_the_same_motion(solver: str, n: int) -> None:
-    """From four points on, who carries what is open, and so is the friction that turns a body: no
-    unique velocity.
+    """From four points on, the load distribution is not unique, nor is the friction that turns a
+    body.
     """
     problem = problems("redundant", n)
     exact, settled = settled_oracle("redundant", n)
@@ -521,8 +521,8 @@ def test_newton_s_impact_law(solver: str) -> None:
 @pytest.mark.parametrize("heading", [0.0, 0.7, 2.5])
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_a_sliding_block_decelerates_at_mu_g(solver: str, heading: float) -> None:
-    """Flat box on four corners: the normals carry m g dt and tip forwards, friction is mu m g dt
-    against the motion.
+    """A flat box on four corners: normal impulses sum to m g dt and tip it forwards; friction is mu
+    m g dt.
     """
     mass, mu, dt, g, speed = 2.0, 0.4, 0.01, 9.81, 1.5
     r = np.array(list(product((0.1, -0.1), (0.075, -0.075), (-0.04,))))
@@ -584,8 +584,8 @@ def test_single_precision_converges_with_attainable_tolerances(solver: str) -> N
 
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_degenerate_problems_give_finite_impulses_and_are_flagged(solver: str) -> None:
-    """Painleve: friction so high and coupled that a contact may jam; nothing may become NaN,
-    nothing may be hidden.
+    """Painleve: friction may be so large and coupled that a contact jams; results stay finite, and
+    failures are reported.
     """
     rng = np.random.default_rng(3)
     problem = coupled(3, 300, rng)
@@ -601,7 +601,7 @@ def test_degenerate_problems_give_finite_impulses_and_are_flagged(solver: str) -
 
 @pytest.mark.parametrize("solver", ["newton", "exact"])
 def test_unconverged_impulses_add_no_energy(solver: str) -> None:
-    """Steep friction and restitution: an unsolved step of a falling biped once gave it 22 kJ."""
+    """Large friction and restitution: an unsolved step of a falling biped once added 22 kJ."""
     rng = np.random.default_rng(4)
     problem = coupled(3, 300, rng)
     wild = Problems(
@@ -618,7 +618,7 @@ def test_unconverged_impulses_add_no_energy(solver: str) -> None:
 
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_non_finite_results_are_not_converged(solver: str) -> None:
-    """A number that is none in what is given, and impulses that overflow on the way."""
+    """NaN among the inputs, and impulses that overflow."""
     problem = problems("legs", 4)
     u = problem.u.copy()
     u[::2] = np.nan
@@ -653,7 +653,7 @@ def soles(count: int, uneven: float, rng: np.random.Generator) -> Problems:
 
 @pytest.mark.parametrize("uneven", [0.0, 1e-7, 1e-5, 1e-3])
 def test_a_sole_is_solved_in_a_few_newton_steps(uneven: float) -> None:
-    """Who presses and who slides went round in circles: 12 to 15 iterations, at most 109."""
+    """The active set used to cycle: 12 to 15 iterations, 109 at most."""
     problem = soles(200, uneven, np.random.default_rng(5))
     answer = solve("newton", problem, T_rel=1e-6, T_abs=1e-6)
     assert answer.converged.all() and answer.iterations.mean() < 8
@@ -682,8 +682,9 @@ LAST_STEP = [0.9527, 0.398, 0.65, 2.2274, 3.3825, 2.6984, 0.2029, 5.7529]  # imp
 
 @pytest.mark.parametrize("solver", ["newton", "exact"])
 def test_a_jammed_contact_is_solved(solver: str) -> None:
-    """Along the old slip no friction lies on the cone's edge: impulses of 1e12 N s came out,
-    called converged."""
+    """Along the old slip no friction lies on the edge of the cone: impulses of 1e12 N s used to
+    count as converged.
+    """
     W = np.linalg.cholesky(np.array(JAMMED_G)).T
     u = np.linalg.solve(W.T, JAMMED_C)
     free, one = np.zeros((1, 6)), np.ones(1)

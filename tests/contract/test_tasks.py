@@ -1,4 +1,4 @@
-"""What every task of a learner owes, each found by its file."""
+"""Contract of every learning task, discovered by file."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ MINI_CHEETAH = load("mini_cheetah")
 
 @cache
 def made(task: str) -> tarsus.Environment:
-    """Mini Cheetah at it, on rough ground: heights count."""
+    """Create an environment of Mini Cheetah on rough ground for the task."""
     return tarsus.Environment(task, "mini_cheetah", terrain="rough", worlds=WORLDS, seed=3)
 
 
 def acted(k: int, worlds: tarsus.Environment) -> np.ndarray:
-    """Actions (WORLDS, n) of each world by its own number."""
+    """Actions (WORLDS, n) that depend only on the number of the world."""
     at = np.arange(WORLDS)[:, None] + 1.0
     return np.sin(at * np.arange(1, worlds.action_size + 1) + 0.7 * k).astype(np.float32)
 
 
 @pytest.mark.parametrize("name", TASKS)
 def test_a_task_documents_its_commands(name: str) -> None:
-    """Every parameter with a unit and a meaning, every command with a range, in its docstring."""
+    """Every parameter has a unit and a meaning, and the docstring describes every command."""
     task = registry.member_class("tarsus.tasks", "task", name, LearningTask)().fitted(MINI_CHEETAH)
     assert declared(type(task)) and task.commands()
     for command, (low, high) in task.commands().items():
@@ -50,7 +50,7 @@ def test_a_task_documents_its_commands(name: str) -> None:
 
 @pytest.mark.parametrize("name", TASKS)
 def test_training_defaults_can_be_set(name: str) -> None:
-    """Each setting of each method and law; what is asked for comes before it."""
+    """Each default setting of each method and law; user settings take precedence."""
     advice = registry.member_class("tarsus.tasks", "task", name, LearningTask)().training_defaults(
         MINI_CHEETAH
     )
@@ -65,14 +65,14 @@ def test_training_defaults_can_be_set(name: str) -> None:
 
 
 def parts(lesson: TrainingSpec) -> dict[str, Any]:
-    """Method and law of a lesson."""
+    """Method and law of a training specification."""
     return {"method": lesson.task_and_method()[1], "law": lesson.contact_law()}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TASKS)
 def test_ended_episodes_restart_and_worlds_match_single_worlds(name: str) -> None:
-    """Two seconds, with diverged worlds none, the last world again on its own, to the last bit."""
+    """Two seconds without divergence; the last world alone gives the same bits."""
     many = made(name)
     alone = tarsus.Environment(
         name, "mini_cheetah", terrain="rough", seed=3, first_world=WORLDS - 1
@@ -96,9 +96,7 @@ def test_ended_episodes_restart_and_worlds_match_single_worlds(name: str) -> Non
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TASKS)
 def test_robots_start_on_the_ground_without_penetration(name: str) -> None:
-    """The lowest candidate touches, to float32's rounding, where episodes are scattered; elsewhere
-    the posture was drawn again about a position on the ground.
-    """
+    """The lowest candidate touches, to the rounding of float32."""
     worlds = made(name)
     if not worlds.task.randomizes_pose:
         pytest.skip("episodes begin where a simulation does")
@@ -112,7 +110,7 @@ def test_robots_start_on_the_ground_without_penetration(name: str) -> None:
 
 
 def lowest(scene: Any, q: np.ndarray, level: float) -> float:
-    """The least gap of its candidates, m, in float64."""
+    """Smallest gap of the candidates, m, in float64."""
     kin = kinematics(scene.mechanism, ca.SX(q))
     whole = scene.terrain.symbols(Builder("ground"))
     terrain = scene.terrain.at_level(whole, ca.SX(level))
@@ -129,7 +127,7 @@ def lowest(scene: Any, q: np.ndarray, level: float) -> float:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TASKS)
 def test_observations_of_the_mirror_image_are_mirrored(name: str) -> None:
-    """A random state and its image, left and right changed, on level ground."""
+    """A random state and its mirror image, on level ground."""
     worlds = made(name)
     assert worlds.mirror is not None
     random: Any = np.random.default_rng(2)
@@ -149,7 +147,7 @@ def test_observations_of_the_mirror_image_are_mirrored(name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TASKS)
 def test_mirrored_actions_give_mirrored_targets(name: str) -> None:
-    """What another simulator's robot takes of what is asked for, and what the worlds took."""
+    """Targets of actions in another simulator match those of the worlds."""
     worlds = made(name)
     eyes = TaskObserver(worlds.work, level_ground(worlds))
     worlds.reset(4)
@@ -163,7 +161,7 @@ def test_mirrored_actions_give_mirrored_targets(name: str) -> None:
 
 
 def level_ground(worlds: tarsus.Environment) -> dict[str, np.ndarray]:
-    """The parameters of the rough ground, without heights."""
+    """Parameters of rough ground with zero heights."""
     return {name: np.zeros_like(value) for name, value in worlds.terrain.parameters().items()}
 
 

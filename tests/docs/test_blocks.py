@@ -56,18 +56,18 @@ INPUT = re.compile(r"[\w./-]+\.(?:nc|npz|csv|toml|xml|urdf|sdf|py)")
 
 
 def concrete(page: Path) -> list[list[str]]:
-    """Return the commands in sentences of a page that can be run as they stand."""
+    """Return the commands in sentences of a page that can be run unchanged."""
     found = [tarsus_words(c) for c in inline_commands(page) if not is_usage(c)]
     return [w for w in found if HISTORY not in page.parents and not is_mention(w) and runs(w)]
 
 
 def runs(words: list[str]) -> bool:
-    """Whether the tests run a command of Tarsus with these arguments."""
+    """Return whether the tests run a Tarsus command with these arguments."""
     return bool(words) and words[0] not in NOT_RUN and "--view" not in words
 
 
 def shortened(words: list[str]) -> list[str]:
-    """Return the arguments with the options of `SHORTER` in place of the page's own."""
+    """Return the arguments with the options of `SHORTER` instead of the page's options."""
     for flag, value in SHORTER.get(words[0], {}).items():
         if flag in words:
             k = words.index(flag)
@@ -79,7 +79,7 @@ def shortened(words: list[str]) -> list[str]:
 
 
 def run_command(words: list[str]) -> None:
-    """Run it for a short time; of what is not run, the files that it reads are there."""
+    """Run a command for a short time; for one that is not run, check that its input files exist."""
     if not runs(words):
         missing = [w for w in words[1:] if INPUT.fullmatch(w) and not Path(w).exists()]
         assert not missing, f"the page makes no {', '.join(missing)}"
@@ -133,7 +133,7 @@ def test_code_blocks_and_commands_of_a_page_run(
 
 
 def write_specification(text: str) -> None:
-    """Write the file that a block names in its first line, for fewer simulations."""
+    """Write the file that the first line of a block names, with fewer simulations."""
     for page_s, ours in FEWER.items():
         text = text.replace(page_s, ours)
     Path(text.splitlines()[0].removeprefix("# ")).write_text(text, encoding="utf-8")

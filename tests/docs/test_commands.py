@@ -1,7 +1,7 @@
-"""Every command in the documents, in blocks and in sentences, is one that works.
+"""Every command in the documents, in blocks and in sentences, is valid.
 
-Whatever its options ask for by name exists; files that it reads are placeholders in capitals, or
-the page makes them (`tests/docs/test_blocks.py` runs those commands).
+Names in its options exist. Files that it reads are placeholders in capitals, or the page creates
+them (`tests/docs/test_blocks.py` runs those commands).
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def test_commands_in_the_documents_parse(
 
 
 def check_other_program(command: str) -> None:
-    """Its files, dependency groups, extras and options of tools are those of the project."""
+    """Check that files, dependency groups, extras and options of tools exist in the project."""
     words = shlex.split(command)
     for word, after in zip(words, (*words[1:], ""), strict=True):
         if re.fullmatch(r"(?:\w+/)+\w+(?:\.py)?", word) and not word.startswith(
@@ -100,7 +100,7 @@ SPECS = [
 
 @pytest.mark.parametrize("text", SPECS)
 def test_specifications_in_the_documents_load(text: str, tmp_path: Path) -> None:
-    """By the command whose tables it has."""
+    """Each is loaded by the command to which its tables belong."""
     tables = tomllib.loads(text)
     for file in re.findall(r'own = "(.*?)"', text):
         (tmp_path / file).write_text("def twice(now): return 2.0\n")

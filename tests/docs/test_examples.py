@@ -1,4 +1,4 @@
-"""Scripts of examples/ run as they stand, and say what they are for."""
+"""Scripts in examples/ run and document their output."""
 
 from __future__ import annotations
 

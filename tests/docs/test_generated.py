@@ -1,4 +1,4 @@
-"""The tables in docs that code generates are up to date."""
+"""Generated tables in the documentation are up to date."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the documents name in backticks exists: files, modules, and what is in them."""
+"""Names in backticks in the documentation exist: files, modules and their attributes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,9 @@ def files() -> frozenset[str]:
 
 
 def is_there(name: str, page: Path) -> bool:
-    """A path from the root, from the page, or the end of one in the package or the tests."""
+    """Return whether a path exists from the root, from the page, or as the end of a path in the
+    package or the tests.
+    """
     beside = (page.parent / name).is_file()
     return beside or any(path == name or path.endswith(f"/{name}") for path in files())
 
@@ -45,7 +47,7 @@ def test_the_page_on_plug_ins_has_every_kind() -> None:
 
 
 def resolves(dotted: str) -> bool:
-    """A module, or an attribute of one."""
+    """Return whether a name is a module or an attribute of one."""
     words = dotted.split(".")
     for k in range(len(words), 0, -1):
         try:
@@ -74,7 +76,7 @@ def test_names_in_pages_exist(page: Path) -> None:
 
 
 def test_identifiers_in_the_notation_exist_in_the_code() -> None:
-    """Every word in backticks in a column `identifier` is one of a file in src."""
+    """Every word in backticks in a column `identifier` occurs in a file in src."""
     known = {w for path in SOURCE.rglob("*.py") for w in WORD.findall(path.read_text("utf-8"))}
     wrong, rows, column = list[str](), 0, -1
     for line in (ROOT / "docs" / "notation.md").read_text(encoding="utf-8").splitlines():

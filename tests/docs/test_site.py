@@ -1,4 +1,4 @@
-"""The site builds without a warning, and without a network its links and pictures are there."""
+"""The site builds without a warning, and its links and pictures work without a network."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 
 
 class Page(HTMLParser):
-    """What a page points to, what it has anchors for, and what its browser must load."""
+    """Links and anchors of a page, and the resources that its browser must load."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()
@@ -26,7 +26,7 @@ class Page(HTMLParser):
         self.feed(path.read_text(encoding="utf-8"))
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Remember its links, what it loads and its anchors."""
+        """Record links, loaded resources and anchors."""
         named = {name: value or "" for name, value in attrs}
         self.anchors |= {named[name] for name in ("id", "name") if name in named}
         if tag == "a" and "href" in named:
@@ -39,7 +39,7 @@ class Page(HTMLParser):
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The built site; the tutorial is not run, which its own test does."""
+    """The built site; the tutorial is not run, because it has a test of its own."""
     pytest.importorskip("sphinx")
     pytest.importorskip("myst_nb")
     out = tmp_path_factory.mktemp("site")

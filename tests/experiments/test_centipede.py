@@ -1,4 +1,4 @@
-"""The centipede whose legs and contact points the scaling experiment counts up."""
+"""Centipedes with increasing numbers of legs and contact points, for the scaling experiment."""
 
 from __future__ import annotations
 

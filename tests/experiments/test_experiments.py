@@ -1,6 +1,4 @@
-"""Every experiment in its reduced version: what must hold does, and the page and the data are what
-they should be.
-"""
+"""Every experiment in its reduced version: checks hold, and page and data are correct."""
 
 from __future__ import annotations
 
@@ -41,7 +39,7 @@ def made(
 
 
 class Page(HTMLParser):
-    """Addresses that a page loads or links to, names of its elements, and tags left open."""
+    """Addresses that a page loads or links to, names of its elements, and unclosed tags."""
 
     VOID = ("meta", "img", "br")
 
@@ -115,7 +113,7 @@ def test_the_json_is_the_record(made: tuple[str, Path, dict[str, Any]]) -> None:
 
 
 class First(Exhibit):
-    """A part that others need."""
+    """Part that others depend on."""
 
     name, title, where, about = "first", "First <&>", "Table 9", "about"
 
@@ -126,7 +124,7 @@ class First(Exhibit):
 
 
 class Second(Exhibit):
-    """A part that needs the first."""
+    """Part that depends on the first."""
 
     name, title, where, about, needs = "second", "Second", "", "about", ("first",)
 

@@ -1,5 +1,5 @@
-"""The closed forms and counts of `tarsus reproduce rengifo2009`, and the parts that its reduced
-version leaves out.
+"""Closed forms and counts of `tarsus reproduce rengifo2009`, and the parts that its reduced version
+skips.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def test_without_k_p_a_landing_ends_v_over_k_v_deep() -> None:
 
 @pytest.mark.parametrize("factor", [0.1, 10.0])
 def test_scaling_a_robot_scales_all_inertias(factor: float) -> None:
-    """Its mass matrix, and so every acceleration by scaled forces, is the old one's multiple."""
+    """The mass matrix is a multiple of the original one."""
     for robot in (ball(), brick(), biped()):
         q = np.array(robot.keyframes.get("stand", robot.neutral()))
         heavy = scaled(robot, factor)
@@ -82,8 +82,8 @@ def test_scaling_a_robot_scales_all_inertias(factor: float) -> None:
 
 @pytest.fixture
 def steady() -> BipedRun:
-    """One second on both feet: a quarter of its half of the weight on every vertex; the right foot
-    was in the air, 20 mm high, from 0.3 to 0.4 s.
+    """One second on both feet with equal loads; the right foot is in the air, 20 mm high, from 0.3
+    to 0.4 s.
     """
     steps, samples = round(1 / DT), round(1 / SAMPLE)
     force, height = np.full((steps, 1, 8), weight() / 8), np.full((samples, 1, 8), -1e-6)

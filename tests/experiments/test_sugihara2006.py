@@ -1,6 +1,4 @@
-"""The parts of `tarsus reproduce sugihara2006` that the reduced version leaves out, and their
-measures.
-"""
+"""Parts of `tarsus reproduce sugihara2006` that the reduced version skips, and their measures."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What several tests share: oracles, bodies, random mechanisms."""
+"""Helpers that several tests share: oracles, bodies, random mechanisms."""

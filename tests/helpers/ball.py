@@ -1,4 +1,4 @@
-"""A ball on a floor, as the file that a sweep's specification names, and outcomes beside it."""
+"""File of a ball on a floor for sweeps, and a file of outcomes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ BALL = f"""<mujoco model="ball"><worldbody><geom name="floor" type="plane" size=
 
 
 def beside(folder: Path, robot: Path, own: str) -> Path:
-    """The folder, with that file in it and outcomes of the test's own."""
+    """Create a folder with the file and with outcomes of the test."""
     (folder / "ball.xml").symlink_to(robot)
     (folder / "own.py").write_text(own)
     return folder

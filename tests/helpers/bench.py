@@ -1,4 +1,4 @@
-"""A test bench: one mechanism on a terrain under a law object, for tests of contact alone."""
+"""Test bench for contact alone: one mechanism on a terrain under a law."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Bench:
         self.program: Program = step_program(self.plan)
 
     def start(self, dt: float, **values: ArrayLike) -> dict[str, Array]:
-        """All registers that a run starts from, each (worlds, size)."""
+        """All registers at the start of a run, each (worlds, size)."""
         full = initial_registers(self.plan, dt)
         for name, value in values.items():
             array = np.asarray(value, float)
@@ -74,8 +74,8 @@ class Bench:
 
 
 def sole(mass: float = 2.0, half: Array = BOX, gravity: Vector = GRAVITY) -> Mechanism:
-    """The box with its four lower corners alone, for where it lies or slides on them: with all
-    eight the hard laws' code is five times as long.
+    """The box with only its four lower corners: with all eight, hard laws compile five times as
+    much code.
     """
     whole = box(mass, half, gravity)
     return replace(whole, candidates=tuple(c for c in whole.candidates if c.position[2] < 0))

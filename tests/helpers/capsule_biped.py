@@ -1,4 +1,4 @@
-"""A biped of capsules, as an MJCF file describes it: its legs can meet each other and its trunk."""
+"""Biped of capsules as an MJCF file; its legs can touch each other and its trunk."""
 
 LEG = """
 <body name="{s}_hip" pos="0 {y} -0.02">
@@ -18,7 +18,7 @@ LEG = """
 
 
 def biped(gravity: float = -9.81) -> str:
-    """The file's text: 7 bodies, 12 degrees of freedom, 12.8 kg."""
+    """Text of the file: 7 bodies, 12 degrees of freedom, 12.8 kg."""
     legs = LEG.format(s="left", y=0.09) + LEG.format(s="right", y=-0.09)
     return f"""
 <mujoco model="capsule_biped">

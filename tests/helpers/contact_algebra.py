@@ -1,4 +1,4 @@
-"""A contact law on contact problems that are given as numbers, without a robot."""
+"""Contact laws on contact problems that are given as numbers, without a robot."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def algebra(law: Law, n: int, lying: bool = False) -> Program:
 
 
 def _lying(law: Law, problem: ContactProblem, p: Any, memory: SX, b: Builder) -> Program:
-    """The law's solution in cold code."""
+    """Solve by the law in cold code."""
     empty = {"impulse": SX.zeros(3 * problem.n), "iterations": SX(0), "converged": SX(0)}
 
     def step(_: Values) -> tuple[Values, SX]:

@@ -34,5 +34,5 @@ def beside_the_diagonal(items: list[pytest.Item]) -> Iterator[pytest.Item]:
 
 
 def _parameters(item: pytest.Item) -> dict[str, str]:
-    """The parameters of a case by name."""
+    """Return the parameters of a case by name."""
     return {name: repr(value) for name, value in item.callspec.params.items()}  # type: ignore[attr-defined]

@@ -1,5 +1,5 @@
-"""The dynamics by two other hands: CasADi's own virtual machine, and Pinocchio, both in our
-conventions.
+"""Dynamics by two independent implementations in Tarsus's conventions: CasADi's virtual machine and
+Pinocchio.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Array = NDArray[np.float64]
 
 
 class Interpreted:
-    """A mechanism's quantities without our compiler, for one state at a time."""
+    """Quantities of a mechanism without Tarsus's compiler, for one state at a time."""
 
     def __init__(self, mechanism: Mechanism) -> None:
         self.mechanism = mechanism
@@ -86,12 +86,12 @@ class Pinocchio:
         )
 
     def momentum(self) -> Array:
-        """About the world's origin."""
+        """Momentum about the world's origin."""
         h = self.pin.computeCentroidalMomentum(self.model, self.data, self.q, self.v)
         return np.concatenate([h.linear, h.angular + np.cross(self.center_of_mass(), h.linear)])
 
     def jacobian(self, frame: int) -> Array:
-        """World-aligned, at the frame's origin."""
+        """Jacobian in world axes at the frame's origin."""
         axes = self.pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
         J = self.pin.computeFrameJacobian(self.model, self.data, self.q, frame, axes)
         return J.reshape(6, -1) @ self.A

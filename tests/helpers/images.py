@@ -1,4 +1,4 @@
-"""A random state of an environment's robot, and its image: left and right changed."""
+"""Random state of an environment's robot, and its mirror image."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ Moment = dict[str, np.ndarray]
 
 
 def state_and_image(worlds: tarsus.Environment, random: np.random.Generator) -> list[Moment]:
-    """Both as q, u, action and before, for eyes; base anywhere, joints near where they stand."""
+    """Return both as q, u, action and before; the base is anywhere, joints are near the standing
+    posture.
+    """
     assert worlds.mirror is not None
     of_acted: Any = worlds.mirror[1]
     q, u = worlds.start, random.normal(size=worlds.robot.nu)

@@ -1,4 +1,4 @@
-"""Robots of ours in MuJoCo."""
+"""Tarsus robots in MuJoCo."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ mujoco: Any = pytest.importorskip("mujoco")  # its stubs do not list its names
 
 
 def placed(robot: Robot, q: ArrayLike, u: ArrayLike = 0.0) -> tuple[Any, Any]:
-    """Model and data of the robot at q, moving with u."""
+    """Create model and data of the robot at q, with velocities u."""
     model = mujoco.MjModel.from_xml_string(to_mjcf(robot))
     data = mujoco.MjData(model)
     data.qpos[:], data.qvel[:] = q, u

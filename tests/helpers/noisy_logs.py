@@ -1,4 +1,4 @@
-"""Logs of simulations as arrays, as sensors with noise see them."""
+"""Logs of simulations as arrays, with sensor noise."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BALL = """<mujoco model="ball"><worldbody><geom type="plane" size="0 0 1"/>
 
 
 def moved(simulation: tarsus.Simulation, actions: Array) -> dict[str, Array]:
-    """The log of a simulation under torques, as arrays."""
+    """Log of a simulation under given torques, as arrays."""
     q, u = [np.atleast_1d(simulation.q)], [np.atleast_1d(simulation.u)]
     for action in actions:
         simulation.step(action)
@@ -30,7 +30,7 @@ def moved(simulation: tarsus.Simulation, actions: Array) -> dict[str, Array]:
 
 
 def noisy(robot: Robot, log: dict[str, Array], of_q: float, of_u: float, seed: int = 7) -> Any:
-    """The log as sensors see it: deviations in m and rad, m/s and rad/s."""
+    """Add noise to a log: deviations in m and rad, m/s and rad/s."""
     random = np.random.default_rng(seed)
     moves = of_q * random.standard_normal(log["u"].shape)
     u = log["u"] + of_u * random.standard_normal(log["u"].shape)
@@ -38,7 +38,7 @@ def noisy(robot: Robot, log: dict[str, Array], of_q: float, of_u: float, seed: i
 
 
 def walked(simulation: tarsus.Simulation, seconds: float) -> dict[str, Array]:
-    """The log of a gait, with the torques that it gave."""
+    """Log of a gait, with its torques."""
     log = simulation.run(seconds)
     q = np.concatenate([log["q_start"].values[None], log["q"].values])
     u = np.concatenate([log["u_start"].values[None], log["u"].values])

@@ -1,4 +1,4 @@
-"""The documents: their pages, the blocks in them, and the commands in blocks and sentences."""
+"""Documentation pages, their code blocks, and the commands in blocks and sentences."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ PLACEHOLDER = re.compile(r"(?:NAME=VALUE|[A-Z]{2,}(?:\.\w+)?)\b(?![./])")
 
 @dataclass(frozen=True)
 class Block:
-    """One block of a page: where it begins, its language, its code, and the remark above it."""
+    """Code block of a page: position, language, code, and the comment above it."""
 
     page: Path
     line: int
@@ -67,7 +67,7 @@ class Block:
 
 
 def without_comment(line: str) -> str:
-    """A command line without what explains it: from a # on, or from two spaces on."""
+    """Remove the explanation from a command line: from a # on, or from two spaces on."""
     return re.split(r"\s+#|\s{2,}", line.strip())[0]
 
 
@@ -96,7 +96,7 @@ def inline_commands(page: Path) -> list[str]:
 
 
 def is_usage(command: str) -> bool:
-    """Whether there is something to fill in or to choose."""
+    """Return whether a command contains placeholders or alternatives."""
     bare = re.sub(r"'[^']*'|\"[^\"]*\"", "", command)
     return bool(
         "[" in bare or "..." in bare or re.search(rf"(?:^|[\s,|]){PLACEHOLDER.pattern}", bare)
@@ -104,7 +104,7 @@ def is_usage(command: str) -> bool:
 
 
 def is_mention(words: list[str]) -> bool:
-    """Whether it is a command's bare name, as in "like `tarsus run`", not a line to type."""
+    """Return whether it is only the name of a command, as in "like `tarsus run`"."""
     return words[:1] != [] and words[0] in TAKES_ONE and not any(w[0] != "-" for w in words[1:2])
 
 

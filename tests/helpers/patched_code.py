@@ -1,4 +1,4 @@
-"""For tests that replace code of the package: programs of the code as it was are not used."""
+"""Support for tests that replace code of the package: cached programs are not used."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mechanisms made of random numbers: any joints, any axes."""
+"""Mechanisms with random joints, axes and inertias."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Tree = Sequence[tuple[int, Any]]  # parent and kind of joint of each body, depth
 
 
 class Numbers:
-    """Random matter and places; `plain` ones are along the axes, as in most robots."""
+    """Random inertias and poses; if `plain`, along the axes, as in most robots."""
 
     def __init__(self, seed: int, plain: bool) -> None:
         self.random, self.plain = np.random.default_rng(seed), plain
@@ -38,7 +38,7 @@ class Numbers:
         return Rotation.random(rng=self.random).as_matrix()
 
     def inertia(self) -> Inertia:
-        """That of ten points."""
+        """Inertia of ten random points."""
         points = self.random.uniform(-0.3, 0.3, (10, 3))
         com = points.mean(0)
         arms = points - com
@@ -48,7 +48,7 @@ class Numbers:
 
 
 def mechanism_of(tree: Tree, numbers: Numbers) -> Mechanism:
-    """A frame on every body; armature on hinges and slides."""
+    """Build a mechanism with a frame on every body and armature on hinges and slides."""
     bodies, frames = [], []
     for number, (parent, kind) in enumerate(tree):
         rotor = numbers.random.uniform(0, 0.5) if kind in ("hinge", "slide") else 0.0

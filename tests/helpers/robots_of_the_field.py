@@ -1,4 +1,4 @@
-"""The URDF files of the package example-robot-data: the robots that people walk with."""
+"""URDF files of the package example-robot-data."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ def urdf_files() -> list[Path]:
 
 
 def legged_urdf_files() -> list[Path]:
-    """Those of robots with legs."""
+    """URDF files of legged robots."""
     folder = robots_folder()
     return [file for file in urdf_files() if folder and file.relative_to(folder).parts[0] in LEGGED]
 
 
 def label(file: Path) -> str:
-    """A test's name for a file: two robots are called anymal.urdf."""
+    """Name of a test for a file: two robots are called anymal.urdf."""
     folder = robots_folder()
     return f"{file.relative_to(folder).parts[0]}-{file.stem}" if folder else file.stem

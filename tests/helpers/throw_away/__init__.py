@@ -1,6 +1,6 @@
 """One new file of each kind, for the contract test that adds them to a copy of the packages.
 
-KINDS names the folder that each one goes to; there it is called throw_away.py.
+KINDS names the folder of each; there the file is called throw_away.py.
 """
 
 KINDS = {

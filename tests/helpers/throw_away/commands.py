@@ -1,4 +1,4 @@
-"""`tarsus throw_away`: says what it is given."""
+"""`tarsus throw_away`: prints its argument."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Throw-away engine: bodies fall and nothing stops them."""
+"""Temporary engine: bodies fall freely."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Throw-away experiment: a sum."""
+"""Temporary experiment: a sum."""
 
 from __future__ import annotations
 

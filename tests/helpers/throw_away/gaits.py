@@ -1,4 +1,4 @@
-"""Throw-away gait: every motor is off."""
+"""Temporary gait: all motors off."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NOBODY = Reference("Nobody 2026", "misc", ("Nobody",), "A test", "2026")
 
 @dataclass(frozen=True)
 class ThrowAway(Controller):
-    """Limp."""
+    """Zero torques."""
 
     citation: ClassVar[Citation] = (NOBODY.at(),)
 

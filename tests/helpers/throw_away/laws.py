@@ -1,4 +1,4 @@
-"""Throw-away law: a spring and a damper, without friction."""
+"""Temporary law: a spring and a damper, without friction."""
 
 from __future__ import annotations
 

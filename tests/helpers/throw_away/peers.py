@@ -1,4 +1,4 @@
-"""Throw-away simulator: it leaves the robot where it is."""
+"""Temporary simulator: the robot does not move."""
 
 from __future__ import annotations
 

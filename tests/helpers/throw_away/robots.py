@@ -1,4 +1,4 @@
-"""Throw-away robot: a trunk on one leg with a round foot."""
+"""Temporary robot: a trunk on one leg with a round foot."""
 
 from __future__ import annotations
 

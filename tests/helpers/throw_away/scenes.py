@@ -1,4 +1,4 @@
-"""Throw-away scene: a sphere in free fall."""
+"""Temporary scene: a sphere in free fall."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Throw-away: the height of the first body."""
+"""Temporary sensor: the height of the first body."""
 
 from __future__ import annotations
 

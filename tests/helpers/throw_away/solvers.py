@@ -1,4 +1,4 @@
-"""Throw-away solver: projected Gauss-Seidel from the last contact to the first."""
+"""Temporary solver: projected Gauss-Seidel from the last contact to the first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Throw-away stepper: Ralston's method, of second order; for force laws."""
+"""Temporary stepper: Ralston's method, of second order; for force laws."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NOBODY = Reference("Nobody 2026", "misc", ("Nobody",), "A test", "2026")
 
 @dataclass(frozen=True)
 class ThrowAway(Stepper):
-    """Two evaluations a step, the second at two thirds of it."""
+    """Two evaluations per step, the second at two thirds of it."""
 
     citation: ClassVar[Citation] = (NOBODY.at("Eqn. (2)"),)
     velocity_level: ClassVar[bool] = False

@@ -1,4 +1,4 @@
-"""Throw-away terrain: level ground 1 mm below zero."""
+"""Temporary terrain: level ground 1 mm below zero."""
 
 from __future__ import annotations
 
