@@ -87,7 +87,7 @@ MODELS = {
 
 
 def compiled(name: str) -> tuple[Robot, Any]:
-    """Our robot and MuJoCo's model."""
+    """Robot in Tarsus and model in MuJoCo."""
     text = MODELS[name]
     if not text.startswith("<mujoco"):
         text = f"<mujoco><worldbody>{text}</worldbody></mujoco>"
@@ -95,7 +95,7 @@ def compiled(name: str) -> tuple[Robot, Any]:
 
 
 class Theirs:
-    """MuJoCo's answers at a state (q, u), in our order of velocities."""
+    """Quantities of MuJoCo at a state (q, u), in Tarsus's order of velocities."""
 
     def __init__(self, robot: Robot, model: Any, q: np.ndarray, u: np.ndarray) -> None:
         self.model, self.data = model, mujoco.MjData(model)

@@ -1,5 +1,5 @@
-"""Dynamics of the robots of the field against Pinocchio: M, c + g, g, center of mass, Jacobians,
-energies.
+"""Dynamics of the robots of example-robot-data against Pinocchio: M, c + g, g, center of mass,
+Jacobians, energies.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ FILES = {label(file): file for file in legged_urdf_files()}
 
 
 def case(name: str) -> Any:
-    """A robot of the default run, or a slow one."""
+    """Robot of the default run, or a slow one."""
     return pytest.param(FILES[name], id=name, marks=() if name in QUICK else pytest.mark.slow)
 
 
 def both(file: Path) -> tuple[Robot, Any]:
-    """Our robot, and Pinocchio's model with the joints locked that our importer locks."""
+    """Robot in Tarsus and Pinocchio's model, with the same joints locked."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TarsusWarning)
         robot = Robot.of(read(file))
@@ -61,7 +61,7 @@ def both(file: Path) -> tuple[Robot, Any]:
 
 
 def feet(robot: Robot) -> list[str]:
-    """The last body of every limb, and frames that sit on it."""
+    """Last body of every limb, and frames on it."""
     ends = leaves(robot)
     return [robot.bodies[n].name for n in ends] + [f.name for f in robot.frames if f.body in ends][
         :3
@@ -69,7 +69,7 @@ def feet(robot: Robot) -> list[str]:
 
 
 def errors(ask: Any, robot: Robot, model: Any, seed: int) -> dict[str, float]:
-    """Relative errors of every quantity at a random state; `ask` answers for us."""
+    """Relative errors of every quantity at a random state; `ask` returns those of Tarsus."""
     q, u = random_state(robot, seed)
     acceleration = np.random.default_rng(seed).uniform(-1, 1, robot.nu)
     theirs = Pinocchio(robot, model, q, u)

@@ -1,6 +1,4 @@
-"""URDF files of the field against Pinocchio: mass matrix, places of links, limits, contact
-candidates.
-"""
+"""URDF files against Pinocchio: mass matrix, link poses, limits, contact candidates."""
 
 from __future__ import annotations
 
@@ -29,7 +27,7 @@ every_robot = pytest.mark.parametrize("file", FILES, ids=label, scope="module")
 
 @lru_cache(maxsize=4)
 def both(file: Path) -> tuple[Mechanism, Any]:
-    """The mechanism and Pinocchio's model with the joints locked that the mechanism locks."""
+    """Mechanism and Pinocchio's model, with the same joints locked."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TarsusWarning)
         mechanism = read(file)

@@ -1,5 +1,5 @@
-"""MJCF, one feature a robot, against MuJoCo: mass matrix, places, keyframes, motors, what is left
-out.
+"""MJCF robots, one feature each, against MuJoCo: mass matrix, poses, keyframes, motors, ignored
+elements.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::tarsus.errors.TarsusWarning")
 
 @cache
 def cassie(name: str = "cassie_v2") -> tuple[Mechanism, ET.Element]:
-    """The mechanism and the file's <model>."""
+    """Mechanism and <model> element of the file."""
     file = FILE.with_stem(name)
     model = ET.parse(file).getroot().find("model")
     assert model is not None
@@ -43,7 +43,7 @@ def cassie(name: str = "cassie_v2") -> tuple[Mechanism, ET.Element]:
 
 
 def numbers(element: ET.Element | None) -> np.ndarray:
-    """Of an element's text."""
+    """Numbers in the text of an element."""
     assert element is not None
     return np.array([float(word) for word in (element.text or "").split()])
 

@@ -1,4 +1,4 @@
-"""`tarsus judge` on runs of MuJoCo and of our own."""
+"""`tarsus judge` on runs of MuJoCo and Tarsus."""
 
 from __future__ import annotations
 
@@ -34,9 +34,7 @@ def cheetah() -> Robot:
 def moving(
     robot: Robot, gait: str, seconds: float, integrator: str = "Euler"
 ) -> tuple[Recorder, list[np.ndarray]]:
-    """A gait in MuJoCo, recorded, and the forces on each foot in the world, in the order of the
-    robot's candidates.
-    """
+    """Record a gait in MuJoCo, with the world forces on each foot, in the order of the candidates."""
     settings = MujocoSettings(integrator=integrator)
     simulation = MujocoSimulation(robot, settings, controller=gait, dt=DT)
     model, data = simulation.model, simulation.data
@@ -68,7 +66,7 @@ def run(cheetah: Robot) -> tuple[MujocoSimulation, xr.Dataset]:
 
 
 def test_a_mujoco_log_is_judged_like_its_recording(trot, run, tmp_path: Path) -> None:
-    """From the arrays, from the log, from its file, and in the summary."""
+    """From arrays, the log, its file and its summary."""
     np.savez(tmp_path / "trot.npz", **trot[0])
     save_log(run[1], tmp_path / "trot.nc")
     card, ours = tarsus.judge(tmp_path / "trot.npz", "mini_cheetah"), tarsus.summary(*run)
@@ -189,7 +187,7 @@ ROD = '<geom type="capsule" fromto="0 0 0 0 0 .2" size=".02" mass=".3"/>'
 
 @pytest.mark.parametrize("text", [FOUR_BAR, GRIPPER])
 def test_loops_and_mimic_joints_are_judged_in_both_engines(text: str, tmp_path: Path) -> None:
-    """And move alike, but for the softness of MuJoCo's equalities."""
+    """The motions agree, except for the softness of MuJoCo's equalities."""
     file = tmp_path / "robot.xml"
     file.write_text(text.format(rod=ROD))
     robot = tarsus.load(str(file))

@@ -41,7 +41,7 @@ def hopper(tmp_path: Path) -> Any:
 
 
 def run(file: str, steps: int = 120, hold: int = 1) -> dict[str, np.ndarray]:
-    """Return the states of a run, and what its data said of forces; ctrl changes every `hold`."""
+    """Return the states of a run and the forces in its data; ctrl changes every `hold` steps."""
     model = mujoco.MjModel.from_xml_path(file)
     data = mujoco.MjData(model)
     names = ("time", "qpos", "qvel", "ctrl", "qfrc_actuator")
@@ -55,7 +55,7 @@ def run(file: str, steps: int = 120, hold: int = 1) -> dict[str, np.ndarray]:
 
 
 def states(log: dict[str, np.ndarray]) -> dict[str, Any]:
-    """Return what MuJoCo needs to step again."""
+    """Return the states from which MuJoCo can step again."""
     return {name: log[name] for name in ("time", "qpos", "qvel", "ctrl")}
 
 
@@ -71,14 +71,14 @@ def test_momentum_and_energy_balance_under_every_integrator(hopper: Any, integra
 
 
 def in_the_air(log: dict[str, np.ndarray]) -> dict[str, Any]:
-    """Return the full arrays of a flight, with the torques that `mjData` holds."""
+    """Return the full arrays of a flight, with the torques in `mjData`."""
     count = len(log["time"])
     bare = states(log) | {"qfrc_actuator": log["qfrc_actuator"]}
     return bare | {"contact_force": np.zeros((count, 20, 3)), "mu": 0.8}
 
 
 def test_torques_of_mjdata_are_shifted_to_the_step_they_acted_in(hopper: Any) -> None:
-    """By what the robot's file says, what the run says, or an argument; else they are not known."""
+    """By the robot file, the run or an argument; otherwise they are unknown."""
     file = hopper("implicitfast", 1.0)
     log = in_the_air(run(file, steps=15))
     urdf_like = tarsus.load(file)
@@ -151,7 +151,7 @@ def test_without_control_signals_only_the_depth_is_judged(hopper: Any) -> None:
     ("separator", "decimal"), [(",", "."), (";", ","), ("\t", "."), (";", ".")]
 )
 def test_a_table_of_states(hopper: Any, separator: str, decimal: str, tmp_path: Path) -> None:
-    """As a spreadsheet writes it."""
+    """A table as written by a spreadsheet."""
     file = hopper()
     columns = {}
     for name, value in states(run(file, 60)).items():
@@ -190,7 +190,7 @@ def test_uneven_rows_are_named(hopper: Any) -> None:
 
 
 def test_sparse_forces_are_judged_by_contact_only() -> None:
-    """Every fifth row of a run of ours, with the length of its steps."""
+    """Every fifth row of a Tarsus run, with the length of its steps."""
     simulation = tarsus.Simulation("mini_cheetah", controller="stand")
     from tarsus.comparison.trajectory import arrays_of
 
@@ -209,7 +209,7 @@ def test_sparse_forces_are_judged_by_contact_only() -> None:
 
 
 def test_verdict_limits_scale_with_the_robot(hopper: Any) -> None:
-    """MuJoCo's default contact creeps; ours does not. Limits grow with the robot."""
+    """MuJoCo's default contact creeps, that of Tarsus does not. Limits scale with the robot."""
     ours = tarsus.judge(tarsus.Simulation("mini_cheetah", controller="stand").run(0.3))
     assert {told["verdict"] for told in ours["verdicts"].values()} == {"pass"}
     file = hopper()

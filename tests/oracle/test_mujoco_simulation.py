@@ -1,4 +1,4 @@
-"""Robots and gaits of ours in closed loop on MuJoCo: settings, ground, refusals."""
+"""Tarsus robots and gaits in closed loop in MuJoCo: settings, ground, rejected options."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_every_robot_starts_on_the_ground_and_moves(name: str) -> None:
 
 
 def touching(simulation: MujocoSimulation) -> list[GroundContact]:
-    """The contacts of the last step."""
+    """Contacts of the last step."""
     return list(ground_contacts(simulation.model, simulation.data))
 
 

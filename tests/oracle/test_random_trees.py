@@ -1,4 +1,4 @@
-"""Trees that Hypothesis thinks of, against Pinocchio: any joints, any branching, any axes."""
+"""Random trees from Hypothesis against Pinocchio: any joints, branching and axes."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The law `soft_convex` against MuJoCo's own contact forces, in the very same contact problem and
-on a whole robot.
+"""The law `soft_convex` against MuJoCo's contact forces, in the same contact problem and on a whole
+robot.
 """
 
 from __future__ import annotations
@@ -62,9 +62,7 @@ def model_of(mechanism: Mechanism, law: SoftConvex) -> Any:
 
 
 def undamped() -> Robot:
-    """Mini Cheetah without joint damping, which MuJoCo leaves out of its contact problem and we do
-    not.
-    """
+    """Mini Cheetah without joint damping, which MuJoCo excludes from its contact problem."""
     robot = mini_cheetah.describe()
     bodies = tuple(
         replace(b, joint=replace(b.joint, damping=0.0, dry_friction=0.0)) for b in robot.bodies
@@ -89,7 +87,7 @@ def forces(model: Any, data: Any) -> Array:
 
 
 def solved(law: SoftConvex, model: Any, data: Any) -> Array:
-    """The law's forces (contacts, 3) for the problem that MuJoCo has at this instant."""
+    """Forces (contacts, 3) of the law for MuJoCo's current contact problem."""
     # the problem of this instant
     n, J = data.ncon, np.reshape(data.efc_J, (-1, model.nv))
     inverse = np.zeros((model.nv, model.nv))
@@ -146,8 +144,8 @@ def test_the_same_problem_has_the_same_forces(law: SoftConvex) -> None:
 
 @pytest.mark.parametrize("law", LAWS)
 def test_first_step_forces_match_mujoco(law: SoftConvex) -> None:
-    """Whole step, own kinematics: MuJoCo puts a contact half a penetration higher, hence 1e-4 and
-    not 1e-6.
+    """A whole step with Tarsus's kinematics: MuJoCo's contact points are half a penetration higher,
+    hence 1e-4 instead of 1e-6.
     """
     q = mini_cheetah.stand() - 1e-5 * np.eye(19)[2]
     u = np.random.default_rng(4).normal(size=18) * 0.05

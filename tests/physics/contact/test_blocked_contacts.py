@@ -1,4 +1,4 @@
-"""A contact that cannot move along its normal presses on nothing, and nothing is not a number."""
+"""Contacts that cannot move along their normal carry no load, and give no NaN."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ def machine(joint: str, geom: str, height: float, more: str = "") -> Robot:
 
 
 def cart(law: Law | str) -> Simulation:
-    """On a level slide, DEEP in the ground; pushed along it."""
+    """Cart on a level slide, DEEP in the ground, pushed along it."""
     motor = "<actuator><motor name='push' joint='j'/></actuator>"
     return Simulation(machine("type='slide' axis='1 0 0'", "", 0.1 - DEEP, motor), law)
 
 
 def pushed_without_friction(law: Law | str) -> None:
-    """By 3 N for 0.5 s: nothing presses, so that nothing rubs."""
+    """State after a push of 3 N for 0.5 s without contact forces."""
     simulation = cart(law)
     for _ in range(200):
         simulation.step([3.0])
@@ -69,7 +69,7 @@ def test_blocked_contacts_are_reported() -> None:
 
 
 def test_an_upright_pendulum_with_a_geared_wheel_may_come_down() -> None:
-    """Its ball cannot move up or down where it begins, straight above the hinge, but elsewhere."""
+    """The ball cannot move vertically where it starts, straight above the hinge, but elsewhere."""
     world = """<body pos="0 0 .5"><joint name="arm" axis="0 1 0"/>
         <geom name="ball" type="sphere" size=".1" mass="2" pos="0 0 .4"/>
         <body pos="0 0 .3"><joint name="wheel"/>
@@ -80,7 +80,7 @@ def test_an_upright_pendulum_with_a_geared_wheel_may_come_down() -> None:
 
 
 def test_rim_contacts_are_not_blocked_by_a_fixed_center() -> None:
-    """One end of it is centered on its hinge."""
+    """One end of the cylinder is centered on its hinge."""
     assert Simulation(machine("axis='0 1 0'", "", 0.5)).warnings, "a ball about its middle is held"
     text = """<mujoco><worldbody><body pos="0 0 .5"><joint axis="0 1 0"/>
         <geom name="post" type="cylinder" size=".05" fromto="0 0 0 0 0 .3" mass="1"/></body>
@@ -90,8 +90,8 @@ def test_rim_contacts_are_not_blocked_by_a_fixed_center() -> None:
 
 @pytest.mark.parametrize("law", ["moreau", "compliant"])
 def test_only_contacts_that_can_rise_are_reported_as_deep(law: str) -> None:
-    """A level slide holds its cart in level ground; on a slope it pushes it out, and so does a
-    slide that is upright: told from twice the slop of hard laws on.
+    """A level slide holds its cart in level ground. On a slope the cart is pushed out, and so is
+    one on an upright slide; reported from twice the slop of hard laws on.
     """
     sides = {"level": "type='slide' axis='1 0 0'", "upright": "type='slide' axis='0 0 1'"}
 
@@ -108,12 +108,12 @@ def test_only_contacts_that_can_rise_are_reported_as_deep(law: str) -> None:
 
 
 def sunk(simulation: Simulation) -> list[WarningRecord]:
-    """The notices of contacts that start below the ground."""
+    """Warnings about contacts that start below the ground."""
     return [notice for notice in simulation.warnings if notice.code == "starts-in-ground"]
 
 
 def pendulum(depth: float, law: str = "moreau") -> Simulation:
-    """0.9 m long; its ball is so deep in the ground, m, where it hangs."""
+    """Pendulum of 0.9 m whose hanging ball is `deep` (m) in the ground."""
     robot = machine("type='hinge' axis='0 1 0'", "pos='0 0 -0.9'", 1.0 - depth)
     return Simulation(robot, law)
 

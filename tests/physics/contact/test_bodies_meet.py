@@ -1,4 +1,4 @@
-"""Several bodies in one world: they touch by themselves, keep momentum, carry and push others."""
+"""Several bodies in one world: contact, momentum, stacking and pushing."""
 
 from __future__ import annotations
 
@@ -76,8 +76,8 @@ THREE = """<mujoco model="{0}"><worldbody>
 
 
 def test_explicit_pairs_apply_only_within_their_file() -> None:
-    """As in MuJoCo, where one file is attached to the other: without bits a pair alone makes two
-    meet, and geoms of different files are in none.
+    """As in MuJoCo when one file is attached to the other: without bits only an explicit pair
+    collides, and geoms of different files are in none.
     """
     off = 'contype="0" conaffinity="0"'
     texts = [THREE.format("a", off, 0.5), THREE.format("b", off, 0.7), THREE.format("c", "", 0.9)]
@@ -103,7 +103,7 @@ def test_explicit_pairs_apply_only_within_their_file() -> None:
 
 
 def test_the_first_robot_of_a_world_starts_as_if_alone() -> None:
-    """An object of a file where that draws it; it began with its middle at z = 0."""
+    """An object of a file starts at its file pose; it used to start at z = 0."""
     text = """<mujoco><worldbody><body name="a" pos="0 0 .3" euler="30 0 0"><freejoint/>
     <geom size=".1"/></body></worldbody></mujoco>"""
     alone = Simulation(Robot.of(read_mjcf(text)))
@@ -196,7 +196,7 @@ def test_a_capsule_lies_on_a_box() -> None:
 
 @pytest.mark.slow
 def test_a_box_slides_on_another_as_in_mujoco() -> None:
-    """Until it stands: v^2 / (2 mu g), the lower one not moving; MuJoCo's soft friction creeps."""
+    """Until it stops after v^2 / (2 mu g) while the lower box rests; MuJoCo's soft friction creeps."""
     mujoco = pytest.importorskip("mujoco")
     model = mujoco.MjModel.from_xml_string(TWO)
     data = mujoco.MjData(model)
@@ -247,7 +247,7 @@ def test_a_trotting_robot_pushes_a_box() -> None:
 
 
 def lamp(name: str, at: float, height: float = 0.2) -> str:
-    """A foot of 5 kg with an arm of 1 kg, its middle 0.2 m from a motor's joint."""
+    """Foot of 5 kg with an arm of 1 kg, whose center is 0.2 m from a motorized joint."""
     return f"""<body name="{name}" pos="0 {at} {height}"><freejoint name="{name}_root"/>
     <geom name="{name}_foot" type="box" size=".3 .1 .05" mass="5"/>
     <body name="{name}_arm" pos="0 0 .1"><joint name="{name}_joint" axis="0 1 0"/>
@@ -261,7 +261,9 @@ def lamps(*bodies: str, more: str = "") -> Robot:
 
 
 def test_two_robots_behave_equally_from_one_or_two_files() -> None:
-    """Each arm sags until its servo bears it, kp (0 - q) = -m g l cos q; the ground bears both."""
+    """Each arm sags until its servo balances the weight, kp (0 - q) = -m g l cos q; the ground
+    carries both.
+    """
     kp, weight = 20.0, 1.0 * 9.81 * 0.2
     key = '<keyframe><key name="stand" qpos="0 0 .05 1 0 0 0 0 0 1 .05 1 0 0 0 0"/></keyframe>'
     one = lamps(lamp("a", 0.0), lamp("b", 1.0), more=key)
@@ -276,7 +278,7 @@ def test_two_robots_behave_equally_from_one_or_two_files() -> None:
 
 
 def test_unsupported_features_of_a_second_robot_are_reported() -> None:
-    """A gait by name has no servos for it, and nothing lifts it out of the ground."""
+    """A gait by name has no servos for it, and nothing raises it out of the ground."""
     deep = lamps(lamp("a", 0.0), lamp("b", 1.0, 0.02))
     told = {notice.code: notice for notice in Simulation(deep, controller="stand").warnings}
     assert told["motors-without-torque"].subject == "b_joint"
@@ -286,7 +288,7 @@ def test_unsupported_features_of_a_second_robot_are_reported() -> None:
 
 
 def test_a_log_reports_its_own_initial_penetrations() -> None:
-    """Of a ball with its middle at 0.15 m over the other's, and of a hinge beyond its limit."""
+    """Of a ball 0.15 m above the other's center, and of a hinge beyond its limit."""
     arm = """<mujoco><worldbody><body pos="0 0 2"><joint name="j" axis="0 1 0" range="-30 30"/>
     <geom type="capsule" fromto="0 0 0 .2 0 0" size=".02"/></body></worldbody></mujoco>"""
     balls = Simulation(tarsus.world(Ball(), Ball(), at=[(0, 0, 0.15)]))

@@ -1,6 +1,4 @@
-"""Where the energy goes: every share of the ledger against closed forms, and their sum against the
-change of energy.
-"""
+"""Every share of the energy ledger against closed forms, and their sum against the energy change."""
 
 from __future__ import annotations
 
@@ -30,18 +28,18 @@ SOFT = "compliant"  # a law that every stepper takes
 
 
 def law_of(name: str) -> Law:
-    """A law on ground that is not smooth."""
+    """Law on ground with friction."""
     law = registry.member_class("tarsus.contact.laws", "law", name, Law)()
     return law if law.parameters()["mu"] > 0 else replace(law, mu=0.8)  # type: ignore[call-arg]
 
 
 def step_of(law: Law) -> float:
-    """A step that suits it, s: what gives way under light feet needs a shorter one."""
+    """Time step that suits the law, s: compliant laws under light feet need a shorter one."""
     return 0.001 if law.impulsive else 0.0001
 
 
 def falling(law: Law, height: float, dt: float, seconds: float):
-    """The log of a point mass of 1 kg let go at a height."""
+    """Log of a point mass of 1 kg released at a height."""
     simulation = tarsus.Simulation(Robot.of(point_mass()), law, dt=dt)
     simulation.set(q=np.array([0.0, 0.0, height, 1.0, 0.0, 0.0, 0.0]))
     return simulation.run(seconds)

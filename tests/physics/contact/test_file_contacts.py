@@ -1,4 +1,4 @@
-"""Friction and softness that an MJCF file gives to its geoms."""
+"""Friction and softness of the geoms of an MJCF file."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SLOPE, G = 0.6, 9.81
 
 
 def blocks(first: str, second: str, option: str = "") -> Robot:
-    """Two blocks that slide beside each other, each free, with these attributes of their geoms."""
+    """Two free blocks that slide next to each other, with these attributes of their geoms."""
     size = 'type="box" size=".1 .1 .02"'
     return Robot.of(
         read_mjcf(f"""<mujoco>{option}<worldbody>
@@ -61,7 +61,7 @@ def coulomb(mu: float) -> float:
 
 @pytest.mark.parametrize("law", ["moreau", pytest.param("lcp_impulse", marks=pytest.mark.slow)])
 def test_each_body_slides_with_its_friction(law: str) -> None:
-    """The law's friction is the larger one; the other's contacts, in slots, have a factor."""
+    """The law has the larger coefficient; contacts of the other block, in slots, have a factor."""
     robot = blocks('friction=".4"', 'friction=".2"')
     assert robot.material == {"mu": 0.4}
     assert {c.name[0]: c.friction for c in robot.candidates} == {"a": 1.0, "b": 0.5}
@@ -70,7 +70,9 @@ def test_each_body_slides_with_its_friction(law: str) -> None:
 
 
 def test_an_explicit_ground_pair_has_its_friction() -> None:
-    """A block slides as its pair with the floor says, the other as its geom does."""
+    """One block slides with the friction of its pair with the floor, the other with that of its
+    geom.
+    """
     text = """<mujoco><worldbody><geom name="floor" type="plane" size="1 1 1"/>
     <body name="a"><freejoint/><geom name="a" type="box" size=".1 .1 .02" friction=".9"/></body>
     <body name="b" pos="0 1 0"><freejoint/><geom name="b" type="box" size=".1 .1 .02"
@@ -98,7 +100,7 @@ def test_a_law_object_keeps_its_friction_and_mu_ratio() -> None:
 
 
 def test_priority_and_condim_select_the_friction() -> None:
-    """As feet of the field's models are written: their numbers go before the others'."""
+    """As in common robot files, whose feet have priority over other geoms."""
     with pytest.warns(TarsusWarning, match="of b, up to 0.02 m"):
         robot = blocks('friction=".9" condim="1"', 'friction=".3 .02 .01" priority="1" condim="6"')
     assert robot.material["mu"] == 0.3
@@ -110,14 +112,14 @@ def test_priority_and_condim_select_the_friction() -> None:
 
 
 def box_on_floor(floor: str, box: str) -> str:
-    """MJCF with these attributes of the floor and of a box that lies on it."""
+    """MJCF with these attributes of the floor and of a box on it."""
     return f"""<mujoco><worldbody><geom name="floor" type="plane" size="5 5 .1" {floor}/>
     <body name="b" pos="0 0 .099"><freejoint/><geom type="box" size=".1 .1 .1" {box}/></body>
     </worldbody></mujoco>"""
 
 
 def in_mujoco(text: str) -> tuple[mujoco.MjModel, mujoco.MjData]:
-    """The model, and its contacts where it starts."""
+    """Model in MuJoCo, and its contacts at the start."""
     model = mujoco.MjModel.from_xml_string(text)
     data = mujoco.MjData(model)
     mujoco.mj_forward(model, data)
@@ -137,7 +139,7 @@ def in_mujoco(text: str) -> tuple[mujoco.MjModel, mujoco.MjData]:
     ],
 )
 def test_ignored_ground_friction_is_reported(floor: str, box: str) -> None:
-    """The number that MuJoCo has where the box lies, if it is another than the box's own."""
+    """With MuJoCo's value for the box on the floor, if it differs from the box's."""
     text = box_on_floor(floor, box)
     _, data = in_mujoco(text)
     theirs = 0.0 if data.contact[0].dim == 1 else float(data.contact[0].friction[0])
@@ -165,7 +167,7 @@ def test_ignored_ground_friction_is_reported(floor: str, box: str) -> None:
     ],
 )
 def test_ignored_ground_softness_is_reported(floor: str, box: str) -> None:
-    """The numbers that MuJoCo has where the box lies; those that differ from the box's own."""
+    """With MuJoCo's values for the box on the floor that differ from the box's."""
     text = box_on_floor(floor, box)
     model, data = in_mujoco(text)
     theirs = [*data.contact[0].solref, *data.contact[0].solimp]
@@ -189,7 +191,7 @@ def test_a_file_without_material_keeps_the_law_parameters() -> None:
 
 
 def test_softness_sets_the_parameters_of_soft_laws() -> None:
-    """solref and solimp are soft_convex's own; under another law, a note says so."""
+    """solref and solimp set soft_convex; under another law a note reports them."""
     given = 'solref=".01 .8" solimp=".8 1 .03 .4 3" friction=".7"'
     robot = blocks(given, given, option='<option impratio="50"/>')
     law, _ = file_material.law_for_robot("soft_convex", robot, [])
@@ -227,7 +229,7 @@ STACK = """<mujoco><worldbody>
     ],
 )
 def test_bodies_slide_with_the_friction_of_their_explicit_pair(pair: str, mu: float) -> None:
-    """A block on a heavy plate that stays where it lies on a slope."""
+    """A block on a heavy plate that stays at rest on a slope."""
     robot = Robot.of(read_mjcf(STACK.format(pair=pair)))
     assert any("is that of their explicit pairs: q." in note for note in robot.notes) == bool(pair)
     half, axis = SLOPE / 2, np.array([0.0, 1.0, 0.0])
@@ -259,7 +261,7 @@ def test_an_explicit_pair_has_its_friction(pair: str, mu: float) -> None:
 
 
 def test_pairs_of_two_files_in_one_world_are_separate() -> None:
-    """The first pair of either file has a friction of its own, and none with the other file."""
+    """The first pair of each file has its friction, but not with the other file."""
     own = [
         Robot.of(read_mjcf(STACK.format(pair=f'<pair geom1="a" geom2="plate" friction="{mu}"/>')))
         for mu in (0.2, 0.4)
@@ -287,7 +289,7 @@ FILES = {
 
 @pytest.mark.parametrize("order", ["ab", "ba", "abc", "cba", "adb", "dab", "eab", "aeb"])
 def test_each_file_of_a_world_keeps_its_friction(order: str) -> None:
-    """On the ground as alone, on each other as in MuJoCo, where one file is attached to another;
+    """On the ground as alone, on each other as in MuJoCo when one file is attached to the other;
     soft_convex has MuJoCo's default of 1.
     """
     texts = [BALLS.format(name, *FILES[name]) for name in order]
@@ -325,7 +327,7 @@ def test_each_file_of_a_world_keeps_its_friction(order: str) -> None:
 
 @pytest.mark.parametrize("law", ["moreau", Moreau(mu=1.0)])
 def test_robots_of_two_files_slide_with_their_friction(law: Moreau | str) -> None:
-    """And with its ratio where the law is given; a notice names both."""
+    """Also with a given law and its ratio; a warning names both files."""
     text = """<mujoco model="{0}"><worldbody><body name="{0}"><freejoint/><geom name="{0}"
     type="box" size=".1 .1 .02" friction="{1}"/></body></worldbody></mujoco>"""
     robots = [Robot.of(read_mjcf(text.format(*own))) for own in (("a", 0.5), ("b", 0.2))]
@@ -340,7 +342,7 @@ def test_robots_of_two_files_slide_with_their_friction(law: Moreau | str) -> Non
 
 
 def test_objects_without_friction_use_the_friction_of_the_law() -> None:
-    """A built-in robot and objects first, or a file that says nothing, whatever is beside them."""
+    """A built-in robot with objects, or a file without friction, in any combination."""
     ball = Robot.of(read_mjcf(BALLS.format("a", *FILES["a"])))
     for law, usual in {"moreau": 0.8, "compliant": 0.8, "lcp_impulse": 0.0}.items():
         for first in ("mini_cheetah", tarsus.Ball()):
@@ -364,7 +366,7 @@ def test_ignored_softness_of_a_second_file_is_reported() -> None:
 
 
 def test_environments_planners_and_training_use_file_materials(tmp_path: Path) -> None:
-    """As a simulation does: by the law's name, not of a law as an object; settings go before."""
+    """As a simulation does for a law by name, but not for a law object; settings take precedence."""
     path = tmp_path / "slippery.xml"
     path.write_text(to_mjcf(tarsus.load("mini_cheetah"), friction=0.35))
     robot = tarsus.load(path)
@@ -400,7 +402,7 @@ def test_environments_planners_and_training_use_file_materials(tmp_path: Path) -
 def test_messages_print_values_as_given_by_the_user(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What is set is not said to be the file's, and each command names flags that it has."""
+    """Set values are not attributed to the file, and each command names flags that it has."""
     file = tmp_path / "box.xml"
     file.write_text(
         '<mujoco><worldbody><body name="b" pos="0 0 .099"><freejoint/><geom type="box"'

@@ -1,4 +1,4 @@
-"""What is laid flush on a slope rests, or slides as Coulomb has it, from the first step on."""
+"""A body placed flush on a slope rests or slides by Coulomb's law from the first step on."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DEEP = [0.0, 5e-4]  # m: of the face in the slope; what `moreau` leaves as it is
 
 
 def laid(kind: str, angle: float, deep: float) -> Robot:
-    """A free body whose face is that deep, m, in a slope that rises along x by `angle`."""
+    """Free body whose face is `deep` (m) in a slope that rises along x by `angle`."""
     place = (HALF - deep) * np.array([-math.sin(angle), 0, math.cos(angle)])
     at = " ".join(repr(float(x)) for x in place)
     pose = f"pos='{at}' quat='{math.cos(angle / 2)!r} 0 {-math.sin(angle / 2)!r} 0'"
@@ -38,8 +38,8 @@ def laid(kind: str, angle: float, deep: float) -> Robot:
 def test_it_rests_or_slides_from_the_first_step_on(
     law: str, kind: str, mu: float, angle: float, deep: float
 ) -> None:
-    """The velocity grows by (g sin - mu g cos) dt a step, else by nothing; nothing turns. Round-off
-    says of each corner whether it touches: it turned by 0.15 rad/s in the first step.
+    """The velocity grows by (g sin - mu g cos) dt per step, or not at all, without rotation. Round-
+    off decides which corners touch; it used to turn by 0.15 rad/s in the first step.
     """
     simulation = Simulation(laid(kind, angle, deep), law, terrain=Slope(angle), dt=DT)
     simulation.set(mu=mu)
@@ -54,7 +54,7 @@ def test_it_rests_or_slides_from_the_first_step_on(
 
 @pytest.mark.parametrize("kind", GEOMS)
 def test_linearized_sinks_evenly(kind: str) -> None:
-    """All corners alike to the depth that the law leaves: it does not turn."""
+    """All corners sink equally to the depth of the law, without rotation."""
     simulation = Simulation(laid(kind, 0.3, 0.0), "linearized", terrain=Slope(0.3), dt=DT)
     for _ in range(STEPS):
         simulation.step()

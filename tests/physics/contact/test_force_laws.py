@@ -1,6 +1,4 @@
-"""Force laws against closed forms: rest, bounce and slip of single bodies, the formulas themselves,
-and a trot.
-"""
+"""Force laws against closed forms: rest, bounce and slip of single bodies, formulas, and a trot."""
 
 from __future__ import annotations
 
@@ -33,14 +31,14 @@ WEIGHTLESS = (0.0, 0.0, 0.0)
 
 
 def force(law: ForceLaw, gap: float, velocity: list[float]) -> Array:
-    """The law's force (3,) at one instant."""
+    """Force (3,) of the law at one instant."""
     parameters = symbols({name: SX(float(value)) for name, value in law.parameters().items()})
     contact = Contact(SX(gap), SX(ca.DM(velocity)), SX.zeros(3), SX.eye(3))
     return np.array(ca.DM(law.force(contact, parameters, SX.zeros(0, 1))[0])).ravel()
 
 
 def rest_depth(law: Law, body: str) -> float:
-    """How deep a body lies after 3 s on the plane."""
+    """Depth of a body after 3 s on the plane."""
     mechanism, height = (point_mass(), 0.0) if body == "point" else (box(), BOX[2])
     log = Bench(mechanism, law).run(6000, 5e-4, q=pose([0, 0, height]))
     assert np.abs(log["u"][-1]).max() < 1e-6
@@ -50,8 +48,8 @@ def rest_depth(law: Law, body: str) -> float:
 def bounce(
     law: Law, speeds: list[float], dt: float, steps: int, **parameters: Array
 ) -> tuple[Array, Array]:
-    """Restitution and depth reached by a weightless point mass of 1 kg that hits the plane, one
-    world a speed.
+    """Restitution and largest depth of a point mass of 1 kg without gravity that hits the plane,
+    one speed per world.
     """
     u = np.zeros((len(speeds), 6))
     u[:, 2] = -np.asarray(speeds)
@@ -98,7 +96,7 @@ def test_hertz_friction_is_mu_s_at_v_s_and_mu_d_beyond_v_d_at_every_heading() ->
 
 
 def test_hertz_with_separate_axes_follows_the_curve_along_each_tangent() -> None:
-    """Eqn. (38): each component of its own slip; along one tangent both options are the same."""
+    """Eqn. (38): each component depends on its own slip; along one tangent both options agree."""
     together, apart = (
         Hertz(mu=0.6, v_s=0.05, v_d=0.2, axes=axes) for axes in ("together", "separate")
     )

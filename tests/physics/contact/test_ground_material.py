@@ -1,6 +1,4 @@
-"""Ground whose friction and stiffness differ from place to place: under every law, in the log, and
-by world.
-"""
+"""Ground with varying friction and stiffness: under every law, in the log, and by world."""
 
 from __future__ import annotations
 
@@ -42,7 +40,7 @@ def law_of(name: str, **values: float) -> Law:
 
 
 def spring_and_damper(name: str) -> tuple[str, ...]:
-    """The parameters that the ground's own stiffness scales."""
+    """Parameters that the stiffness of the ground scales."""
     return parameters.names_with_role(type(law_of(name)), "stiffness", "damping")
 
 
@@ -57,7 +55,7 @@ def material(terrain: Terrain, points: ArrayLike) -> tuple[Array, Array]:
 
 
 def slid(law: Law, terrain: Terrain, name: str) -> dict[str, Array]:
-    """A rod that lands on the ground end by end while sliding and turning."""
+    """A rod that lands end by end while it slides and turns."""
     u = [1.0, 0.3, -0.2, 0.0, 0.0, 1.0]
     return Bench(rod(), law, terrain).run(
         300, DT.get(name, 1e-3), q=pose([0.0, 0.0, 0.0105], 0.02), u=u
@@ -92,7 +90,7 @@ STICKING = [name for name in LAWS if "sticking" not in law_of(name).not_modeled]
 
 @pytest.mark.parametrize("name", STICKING)
 def test_a_block_on_a_slope_slides_only_on_ice_patches(name: str) -> None:
-    """tan(20 deg) = 0.364 lies between 0.5 x 0.4 on the patch and 0.4 beside it."""
+    """tan(20 deg) = 0.364 lies between 0.5 x 0.4 on the patch and 0.4 next to it."""
     angle = np.deg2rad(20)
     ground = Patched(Slope(angle), (Patch((3.0, 0.0), (2.0, 2.0), friction=0.5),))
     one = {"kinetic": 1.0} if "kinetic" in law_of(name).parameters() else {}

@@ -1,4 +1,4 @@
-"""Contact against closed forms, with single free bodies (and one robot in flight). g = 9.81
+"""Hard contact of single free bodies (and one robot in flight) against closed forms; g = 9.81
 m/s^2.
 """
 
@@ -56,19 +56,19 @@ def bench(body: str, solver: str) -> Bench:
 
 @cache
 def slopes(body: str, solver: str) -> Bench:
-    """A body on the slopes of the grid, one a world."""
+    """Body on the slopes of the grid, one per world."""
     law = Compliant(d_N=200.0, d_T=200.0) if solver == "compliant" else moreau(solver)
     return Bench(BODIES[body](), law, Slope(SLOPE))
 
 
 def resting_on_slope(body: str) -> Array:
-    """Flat on the slopes of the grid, a nanometer deep, so that all corners touch."""
+    """Pose flat on the slopes of the grid, a nanometer deep, so that all corners touch."""
     h = HEIGHT[body] - 1e-9
     return np.array([pose([-h * np.sin(a), 0, h * np.cos(a)], -a) for a in SLOPE])
 
 
 def downhill(velocity: Array) -> Array:
-    """Speed down the slopes of the grid: velocity (..., worlds, 3) in the world."""
+    """Speed down the slopes of the grid, for world velocities (..., worlds, 3)."""
     return -(velocity[..., 0] * np.cos(SLOPE) + velocity[..., 2] * np.sin(SLOPE))
 
 
@@ -380,7 +380,7 @@ def test_a_spin_about_a_principal_axis_is_conserved() -> None:
 
 
 def frictionless(mechanism: Mechanism) -> Mechanism:
-    """Without anything that takes energy, and without contacts."""
+    """Law and body without dissipation and without contacts."""
     bodies = tuple(
         replace(b, joint=replace(b.joint, damping=0.0, dry_friction=0.0)) for b in mechanism.bodies
     )

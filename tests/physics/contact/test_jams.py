@@ -1,4 +1,4 @@
-"""A limb wedged between two others: what a law asks of contacts may be more than there is."""
+"""A limb wedged between two others: contact problems without a solution."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ WEDGE = """<mujoco><option gravity="0 0 0"/><compiler autolimits="true"/><worldb
 
 
 def wedged(law: Moreau, rate: float) -> Simulation:
-    """The third ball 3.6 mm deep in both others, moving along at a rate, m/s."""
+    """State with the third ball 3.6 mm deep in both others, moving at a rate, m/s."""
     simulation = Simulation(Robot.of(read_mjcf(WEDGE)), law, self_collision=True, contacts="all")
     q, u = simulation.q.copy(), np.zeros(8)
     q[8], u[7] = 0.012, rate
@@ -31,9 +31,9 @@ def wedged(law: Moreau, rate: float) -> Simulation:
 
 
 def test_a_wedged_limb_stays_where_friction_holds_it() -> None:
-    """At mu 0.8 no solution brings it out: pressed outward, both contacts would slide, and their
-    friction, steeper than their normals, would pull it in. It rests as deep as it came; it was
-    pressed with 4e8 N, and the steps were called solved.
+    """At mu 0.8 no solution pushes it out: both contacts would slide, and their friction, steeper
+    than their normals, would pull it in. It rests at its depth; it used to be pressed with 4e8 N in
+    steps that counted as solved.
     """
     log = wedged(Moreau(), -0.2).run(0.5)
     pairs = [name for name in log.contact.values if ":" in name]
@@ -67,9 +67,9 @@ PRESS = 8.0  # m/s: how fast the ball comes
 @pytest.mark.parametrize("friction", ["", 'frictionloss=".5"'])
 @pytest.mark.parametrize("rate", [0.0, -PRESS, PRESS])
 def test_a_blocked_joint_limit_requests_rest(friction: str, rate: float) -> None:
-    """A joint beyond its stop must come back, at 0.2 m/s, and a contact blocks it: no step had a
-    solution, and stop and contact pressed each other with 8 MN. The ball rests where it is, whether
-    it comes from the one side or from the other.
+    """A joint beyond its limit must return at 0.2 m/s, but a contact blocks it: no step had a
+    solution, and limit and contact pressed each other with 8 MN. The ball rests, whichever side it
+    comes from.
     """
     robot = Robot.of(read_mjcf(BLOCKED.format(friction=friction)))
     simulation = Simulation(robot, self_collision=True, contacts="all")

@@ -26,7 +26,7 @@ Array = NDArray[np.float64]
 
 
 def by_trying_all_sets(K: Array, c: Array) -> Array:
-    """The solution of an LCP with positive definite K, from all 2^n choices."""
+    """Solution of an LCP with positive definite K, from all 2^n active sets."""
     for chosen in product((False, True), repeat=len(c)):
         on, x = np.array(chosen), np.zeros(len(c))
         x[on] = np.linalg.solve(K[np.ix_(on, on)], -c[on])
@@ -36,7 +36,7 @@ def by_trying_all_sets(K: Array, c: Array) -> Array:
 
 
 def pivoted(K: Array, c: Array, start: Array) -> tuple[Array, Array, Array]:
-    """x, pivots and settled of many problems."""
+    """Solution x, pivots and convergence of many problems."""
     n = c.shape[1]
     b = Builder("pivoting")
     k, v, s = (b.parameter(name, size) for name, size in (("K", n * n), ("c", n), ("start", n)))
@@ -70,7 +70,7 @@ def test_pivoting_solves_random_problems_exactly(n: int) -> None:
 
 def test_pivoting_terminates_on_a_cycling_problem() -> None:
     """A symmetric positive definite problem, found by search, on which exchanging all wrong signs
-    repeats itself.
+    cycles.
     """
     K = np.array([[10, -3, 17, 8], [-3, 7, -7, -1], [17, -7, 31, 9], [8, -1, 9, 28]], float)
     c = np.array([-1.0, 4.0, -4.0, -3.0])
@@ -179,7 +179,7 @@ def test_a_negative_threshold_is_rejected() -> None:
 
 
 def test_default_tolerance_prevents_creep() -> None:
-    """Where friction's sweeps stop a block keeps about T_abs G_NN: it was 1.7e-6 m/s at T_abs
+    """Where friction sweeps stop, a block keeps a speed of about T_abs G_NN: 1.7e-6 m/s at T_abs
     1e-6.
     """
     rows = validate("lcp_impulse", "creep", "midpoint")

@@ -1,4 +1,4 @@
-"""Bodies of milligrams move as large ones do: the solver's tolerance follows their weight."""
+"""Bodies of milligrams move like large ones: the tolerance of the solver scales with their weight."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ DT = 2.5e-3  # s
 
 
 def tumbled(scale: float, solver: str) -> NDArray[np.float64]:
-    """Coordinates of a tumbling block, positions by its scale; times go with the scale's root."""
+    """Coordinates of a tumbling block, positions relative to its size; time scales with the root of
+    the size.
+    """
     sides = " ".join(str(scale * side) for side in (0.2, 0.15, 0.05))
     block, root = free_body(f"type='box' size='{sides}'", 0.3 * scale), np.sqrt(scale)
     law = Moreau(mu=0.6, slop=5e-4 * scale, solver=solver)
@@ -30,7 +32,7 @@ def tumbled(scale: float, solver: str) -> NDArray[np.float64]:
 
 @pytest.mark.parametrize("solver", ["auto", "exact"])
 def test_a_block_of_milligrams_tumbles_as_a_large_one(solver: str) -> None:
-    """Froude's similarity; with the tolerance of large robots the paths part by 0.1."""
+    """Froude's similarity; with the tolerance of large robots the trajectories differ by 0.1."""
     large, small = tumbled(1.0, solver), tumbled(SCALE, solver)
     steps = min(len(large), len(small))
     assert np.abs(large[:steps] - small[:steps]).max() < 1e-3

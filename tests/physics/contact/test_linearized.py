@@ -32,7 +32,7 @@ Array = NDArray[np.float64]
 
 
 def computed(function: Callable[..., SX], *inputs: Array) -> Array:
-    """A function of CasADi symbols compiled and run, one row of each input a world."""
+    """Evaluate a function of CasADi symbols with compiled code, one row of each input per world."""
     b = Builder("computed")
     symbols = [b.parameter(f"input_{k}", value.shape[1]) for k, value in enumerate(inputs)]
     worlds = Worlds(b.program(result=function(*symbols)), len(inputs[0]))
@@ -44,7 +44,9 @@ def computed(function: Callable[..., SX], *inputs: Array) -> Array:
 
 @pytest.mark.parametrize("rank", [3, 6, 12])
 def test_the_force_is_that_of_the_pseudo_inverse(rank: int) -> None:
-    """Also for right sides outside the range of G; a body's corners have rank 6 at most."""
+    """Also for right sides outside the range of G, because the corners of a body have rank 6 at
+    most.
+    """
     rng, size, count = np.random.default_rng(rank), 12, 40
     basis = np.linalg.qr(rng.normal(size=(count, size, size)))[0][..., :rank]
     values = 10 ** (rng.uniform(-1.5, 0, (count, rank)) + rng.uniform(-2, 2, (count, 1)))
@@ -134,7 +136,7 @@ def test_a_block_rests_at_depth_epsilon(epsilon: float) -> None:
 
 
 def test_a_sole_that_slides_and_turns_is_solved() -> None:
-    """Its corners ask for velocities that one rigid body cannot have at once."""
+    """The corners request velocities that one rigid body cannot have at the same time."""
     random = np.random.default_rng(0)
     u = random.normal(0, [0.5, 0.5, 0.05, 0.3, 0.3, 2.0], (256, 6))
     log = bench("sole", Linearized()).run(300, 0.001, q=pose([0, 0, BOX[2]]), u=u)
@@ -181,8 +183,8 @@ def test_a_brick_slides_and_stops_as_the_paper_s() -> None:
 
 
 def test_saturated_once_a_sliding_box_sinks_and_turns() -> None:
-    """Why `repeated` is the default: the paper's procedure where friction is cut and the box has
-    height.
+    """The reason for the default `repeated`: the paper's procedure fails if friction saturates and
+    the box has height.
     """
     start = {"q": pose([0, 0, BOX[2] - 5e-4]), "u": [1.0, 0, 0, 0, 0, 0], "law_mu": [0.15]}
     once = bench("sole", Linearized(saturation="once")).run(100, 0.001, **start)
@@ -234,8 +236,8 @@ def test_a_standing_foot_keeps_its_force_from_step_to_step() -> None:
 
 
 def test_feet_that_land_while_others_slide_are_solved() -> None:
-    """At the first change of feet one foot stuck and slid by turns, its friction judged before it
-    had settled.
+    """At the first touchdown, one foot used to alternate between sticking and sliding, because its
+    friction was judged before convergence.
     """
     log = tarsus.Simulation("mini_cheetah", law="linearized", controller="trot", dt=1e-3).run(0.25)
     assert log["converged"].values.all()

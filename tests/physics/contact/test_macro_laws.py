@@ -1,6 +1,5 @@
-"""The rigid floor of Sugihara 2006 and its membrane, against SciPy, closed forms and each other.
-
-g = 9.81 m/s^2.
+"""Rigid floor and membrane of Sugihara 2006 against SciPy, closed forms and each other; g = 9.81
+m/s^2.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ K = 5512.0  # N/m, the paper's membrane
 
 
 def subsets(n: int) -> list[tuple[int, ...]]:
-    """All choices of n things."""
+    """All subsets of n items."""
     return [chosen for size in range(n + 1) for chosen in combinations(range(n), size)]
 
 
@@ -157,10 +156,9 @@ def test_friction_does_not_reverse_slip() -> None:
 
 @pytest.mark.parametrize("mu", [2.0, 4.0])
 def test_a_rod_that_jams_does_not_fall_through_the_floor(mu: float) -> None:
-    """Painleve: friction of a steep rod that slides presses its end down by more than the floor
-    lifts it, with mu beyond 4/3. Its end is caught, as the rod that slides the other way is.
-
-    Taken for sliding on, it went through the floor with all steps called solved.
+    """Painleve: with mu beyond 4/3, friction of a steep sliding rod presses its end down by more
+    than the floor lifts it. The end is caught, as for a rod that slides the other way; it used to
+    fall through the floor in steps that counted as solved.
     """
     angle, half, dt = np.deg2rad([40.0, 55.0, 65.0, 75.0, 85.0] * 2), 0.5, 0.002
     q = np.array([pose([0, 0, half * np.sin(a) - 1e-6], a) for a in angle])
@@ -175,8 +173,8 @@ def test_a_rod_that_jams_does_not_fall_through_the_floor(mu: float) -> None:
 
 
 def test_penetrating_results_are_not_converged() -> None:
-    """One contact always finds its impulse, however much friction couples; of three that jam
-    together some do not, and are told.
+    """A single contact always has an impulse, however strong the coupling; of three that jam
+    together some do not, and are reported.
     """
     for count in (1, 3):
         delassus, free = problems(7, 400, count, 7)
@@ -244,9 +242,7 @@ def test_floor_and_membrane_share_the_weight_as_lambda_says() -> None:
 
 
 def test_a_foot_that_leaves_the_floor_is_still_in_the_membrane() -> None:
-    """It is driven out by the membrane alone: m v^2 of k h^2, less what the timestep's damper
-    takes.
-    """
+    """Only the membrane drives it out: m v^2 = k h^2, less the loss in the time-step damper."""
     thickness, dt = 5e-4, 1e-5
     start = {"q": pose([0, 0, -thickness]), "law_k": [1e6], "law_c": [0.0]}
     log = bench("point", MicroMacro(thickness=thickness)).run(400, dt, **start)

@@ -1,4 +1,4 @@
-"""Cylinders and ellipsoids touch the ground at points that travel over them: they roll."""
+"""Cylinders and ellipsoids roll: their contact points travel over the surface."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LYING = f"type='cylinder' size='{R} {HALF}' euler='90 0 0'"
 
 
 def numbers(outline: object) -> tuple[ca.Function, ca.Function]:
-    """The point farthest along a direction, and how fast it travels, as functions."""
+    """Functions for the farthest point along a direction, and for its velocity."""
     toward, spin = SX.sym("toward", 3), SX.sym("spin", 3)
     own = support_points.parameters(outline)  # type: ignore[arg-type]
     place, travel = (
@@ -72,7 +72,7 @@ def test_a_wheel_rolls_a_meter_without_loss(law: Moreau | Compliant) -> None:
 
 
 def test_the_contact_of_an_ellipsoid_travels() -> None:
-    """It rolls and rocks at random without slip: energy stays, and it touches all the time."""
+    """It rolls and rocks without slip, conserves energy and stays in contact."""
     simulation = Simulation(free_body("type='ellipsoid' size='.15 .08 .1'"), Moreau(mu=5.0))
     spin = np.array([1.5, 4.0, 0.5])
     touching = [0, 0, 0.1 - 1e-10, 1, 0, 0, 0]
@@ -87,7 +87,7 @@ def test_the_contact_of_an_ellipsoid_travels() -> None:
 
 @pytest.mark.slow
 def test_rims_and_ellipsoids_match_in_slots() -> None:
-    """A wheel among many points that never touch rolls as it does alone."""
+    """A wheel with many other candidates that never touch rolls as it does alone."""
     far = "".join(
         f"<geom type='sphere' size='.001' mass='0' pos='0 0 {0.01 * k}'/>" for k in range(9)
     )
@@ -122,7 +122,7 @@ def test_a_cylinder_dropped_on_its_end_stands() -> None:
 
 @pytest.mark.slow
 def test_a_wheel_in_a_hollow_is_where_it_touches() -> None:
-    """Of ground like a shallow egg box the gap is right to a millimeter."""
+    """On ground like a shallow egg box the gap is accurate to a millimeter."""
     ground = Surface(lambda x, y: 0.02 * ca.sin(4 * x))
     simulation = Simulation(free_body(LYING), terrain=ground)
     q = simulation.q

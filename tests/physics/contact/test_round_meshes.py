@@ -1,4 +1,4 @@
-"""Meshes that are drawn round are round: they roll as the ball, the disc or the tyre they show."""
+"""Round meshes are recognized: they roll like the ball, disc or tire that they represent."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def ball(around: int, down: int) -> Array:
 
 
 def drawn(vertices: Array) -> Shape:
-    """A mesh somewhere in its link, its vertices in axes of their own."""
+    """A mesh at a pose in its link, its vertices in rotated axes."""
     rotation = rotation_about([0.0, 0.6, 0.8], 1.1)
     pose = Pose(ASIDE - TURNED @ ASIDE, TURNED)
     return Shape("mesh", (), pose, "mesh", vertices @ rotation.T + ASIDE, friction=0.7)
@@ -151,7 +151,7 @@ def test_a_round_foot_stands_on_its_lowest_candidate() -> None:
 
 
 def body(vertices: Array, height: float) -> Robot:
-    """A free one of a mesh whose axis lies along y, kg and kg m^2 given."""
+    """Free body of a mesh whose axis is along y, with given mass and inertia."""
     numbers = " ".join(f"{x:.9g}" for x in vertices[:, [0, 2, 1]].ravel())
     return Robot.of(
         read_mjcf(

@@ -1,6 +1,4 @@
-"""Contacts that touch only when the robot falls cost a standing robot little, and catch a falling
-one in slots.
-"""
+"""Secondary contacts cost a standing robot little, and support a falling one in slots."""
 
 from __future__ import annotations
 
@@ -73,14 +71,14 @@ def test_a_fallen_robot_lies_on_its_body(law: str, dt: float) -> None:
 
 @pytest.mark.slow
 def test_worlds_are_independent() -> None:
-    """A ball's does not either: `test_slot_results_do_not_depend_on_the_lane`."""
+    """For a ball see `test_slot_results_do_not_depend_on_the_lane`."""
     _, together = pushed("moreau")
     _, alone = pushed("moreau", (1, 2))
     assert (together.q[1] == alone.q).all()
 
 
 def dropped() -> Simulation:
-    """StarlETH upside down, a little turned, just above the ground; ten contacts, ten slots."""
+    """StarlETH upside down, slightly rotated, just above the ground; ten contacts, ten slots."""
     some = ("*_foot", "*_top", "LF_KFE", "RF_KFE")
     simulation = Simulation("starleth", "hertz", contacts=some, slots=10, dt=5e-4)
     q = simulation.q
@@ -104,7 +102,7 @@ def rolling(slots: int, law: str = "hertz", worlds: int = 1) -> Simulation:
 
 
 def without_slots(simulation: Simulation) -> Worlds:
-    """The same step with every contact looked at in every step, at the same start."""
+    """The same step with every contact evaluated in every step, from the same start."""
     plan = simulation.plan
     always = Plan(replace(plan.scene, secondary=(), slots=0), plan.stepper, plan.controller)
     worlds = Worlds(step_program(always), 1)

@@ -1,4 +1,4 @@
-"""A robot's own shapes touch each other: momentum is kept, and nothing passes through anything."""
+"""Self-collision: momentum is conserved, and nothing passes through."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def balls(*masses: float) -> Robot:
 
 
 def limp(law: Law | str = "moreau", gravity: float = 0.0, **options: object) -> Simulation:
-    """The biped in the air above the ground, its legs free to meet at six points."""
+    """The biped without torques in the air above the ground; its legs can touch at six points."""
     robot = Robot.of(read_mjcf(biped(gravity)))
     chosen = {"contacts": "*_foot", "slots": 6, "self_collision": True} | options
     simulation = Simulation(robot, law, **chosen)  # type: ignore[arg-type]
@@ -62,7 +62,9 @@ def gaps(robot: Robot, q: np.ndarray) -> np.ndarray:
 
 
 def exact(restitution: float) -> Moreau:
-    """Solved beyond what is asserted: redundant contacts are told apart by T_rel^1.5 of a load."""
+    """Law with a tighter tolerance than the assertions: redundant contacts differ by T_rel^1.5 of a
+    load.
+    """
     return Moreau(e_N=restitution, T_rel=1e-9, T_abs=1e-9)
 
 
@@ -84,7 +86,7 @@ def test_ball_on_ball(restitution: float) -> None:
 
 
 def test_penetrating_limbs_are_reported_without_self_collision() -> None:
-    """Of two balls on slides, one thrown: through the other, not so far, and where they collide."""
+    """Two balls on slides, one thrown: through the other, not as far, and with self-collision."""
     told = "b0:b1 (by 200 mm)"
     for seconds, options in ((0.4, {}), (0.05, {}), (0.4, {"self_collision": True})):
         simulation = Simulation(balls(1.0, 1.0), **options)  # type: ignore[arg-type]
@@ -267,7 +269,7 @@ APART = "<contact><exclude body1='a' body2='c'/></contact>"
 
 
 def test_an_arm_in_a_plane_folds_onto_itself() -> None:
-    """Its first and last link overlap in three of four postures, and yet may meet."""
+    """The first and the last link overlap in three of four postures, but may still collide."""
     robot = Robot.of(read_mjcf(FLAT.format(rest="")))
     assert [f"{p.first.name}:{p.second.name}" for p in self_contacts(robot, True).possible] == [
         "a:c"

@@ -1,4 +1,4 @@
-"""Contacts that share a body move by its twist: as contact by contact; standing ones at once."""
+"""Contacts that share a body are solved through its twist, and agree with the contact form."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def no_velocity_form() -> VelocityForm:
 
 
 def on_soles(arms: Array, mobility: Array, c: Array, mu: float, tolerance: float = 1e-6):
-    """The problem of two soles, and their bodies."""
+    """Problem of two soles, and their bodies."""
     active = [ca.SX(1.0)] * 8
     contacts = [Contact(ca.SX(0), ca.SX.zeros(3), ca.SX.zeros(3), ca.SX(LEVEL))] * 8
     W = np.zeros((12, 24))
@@ -90,7 +90,7 @@ def on_soles(arms: Array, mobility: Array, c: Array, mu: float, tolerance: float
 
 
 def stood(arms: Array, mobility: Array, c: Array, pressing: Array, mu: float):
-    """Impulses (8, 3), and whether they are called a solution."""
+    """Impulses (8, 3), and whether they count as a solution."""
     hard, shared = on_soles(arms, mobility, c, mu)
     found = solve_sticking(
         hard, shared, own_sizes(shared), [ca.SX(float(value)) for value in pressing]
@@ -137,7 +137,7 @@ PUSHED = [(4.0, 0.0, 0.0), (3.0, 2.0, 0.1), (0.0, -4.0, 0.3), (1.0, 0.0, 0.4)]
 
 
 def slid(problem: tuple[HardProblem, SharedBodies], by_bodies: bool) -> tuple[Array, Array, bool]:
-    """Impulses and velocities (8, 3) by Newton steps on the edges, and whether they solve it."""
+    """Impulses and velocities (8, 3) by Newton steps on the edges, and whether they converged."""
     hard, shared = problem
     steps = BodySteps.of(hard, shared, own_sizes(shared)) if by_bodies else BlockSteps(hard)
     begin = hard.builder.parameter("begin", 24)

@@ -1,4 +1,4 @@
-"""Which stage of the solver ends a step, as its log reports it."""
+"""The log reports the stage of the solver that ended each step."""
 
 from __future__ import annotations
 

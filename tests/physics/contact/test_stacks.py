@@ -1,6 +1,4 @@
-"""Boxes on each other, aligned and turned, under every law: they rest, or it is said that they do
-not.
-"""
+"""Stacks of boxes, aligned and rotated, under every law: they rest, or a warning is issued."""
 
 from __future__ import annotations
 
@@ -25,7 +23,7 @@ TOLD = "dt-above-stable-limit"
 
 
 def stack(count: int, turn: float) -> Robot:
-    """Boxes, each turned by so many degrees against the one below."""
+    """Boxes, each rotated by an angle in degrees relative to the one below."""
     boxes = [Box(mass=mass, edges=EDGES) for mass in MASSES[:count]]
     places = [(0, 0, k * EDGES[2], np.radians(turn) * k) for k in range(1, count)]
     return tarsus.world(*boxes, at=places)
@@ -67,7 +65,7 @@ def rests(
 
 
 def comfortable(law: Law | str, whole: Robot) -> float:
-    """Under half of what the law stands with all contacts of the stack, s; 2.5 ms at most."""
+    """Less than half of the largest stable step of the stack, s; 2.5 ms at most."""
     simulation = Simulation(whole, law)
     found = touching_contacts(simulation.plan.scene, simulation.q.ravel())
     return 2.5e-3 if found is None else min(2.5e-3, 0.45 * found.step)
@@ -86,7 +84,7 @@ def test_two_boxes_rest_on_each_other(law: str, turn: float) -> None:
 @pytest.mark.parametrize(("count", "turn"), [(2, 0), (2, 20), (3, 0), (3, 20)])
 @pytest.mark.parametrize("law", [*SPRINGS, *OTHERS, "micro_macro"])
 def test_stacks_rest_under_every_law(law: str, count: int, turn: float) -> None:
-    """`micro_macro` sinks until its membrane bears the load, as the law says."""
+    """`micro_macro` sinks until its membrane carries the load, as documented."""
     whole = stack(count, turn)
     simulation = Simulation(whole, law, dt=comfortable(law, whole))
     assert not any(note.code == TOLD for note in simulation.warnings)

@@ -1,4 +1,4 @@
-"""The table of impacts in the log, against closed forms, Ogunsola's Eqn. (4) and netCDF."""
+"""Table of impacts in the log, against closed forms, Ogunsola's Eqn. (4) and netCDF."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_impacts_beyond_the_slots_are_counted_and_reported(balls: xr.Dataset) ->
 
 
 def test_substeps_record_impacts_of_inner_steps(balls: xr.Dataset) -> None:
-    """Four steps of dt = 20 ms in one of 80 ms: the same impacts at the same times."""
+    """Four steps of dt = 20 ms in one of 80 ms give the same impacts at the same times."""
     stepper = Substeps(EventDriven(strikes=12), 4)
     simulation = tarsus.Simulation(point_mass(), LcpImpulse(e_N=E), stepper, dt=0.08, worlds=2)
     simulation.set(q=pose([0, 0, DROP]))
@@ -82,7 +82,7 @@ def test_substeps_record_impacts_of_inner_steps(balls: xr.Dataset) -> None:
 
 
 def test_contact_force_excludes_impacts(balls: xr.Dataset) -> None:
-    """At rest the ground carries the weight by a force; in flight, by neither."""
+    """At rest the force equals the weight; in flight there is neither force nor impact."""
     first = balls.isel(world=0, contact=0, axis=0)
     np.testing.assert_allclose(first.force_without_strikes[-5:], G, rtol=1e-9)
     assert (first.impulse_strikes[-5:] == 0).all()
@@ -122,6 +122,6 @@ def test_the_table_survives_netcdf(falling_rod: tuple[Robot, xr.Dataset], tmp_pa
 
 
 def test_a_log_without_located_impacts_has_an_empty_table() -> None:
-    """Of a stepper that locates none, and of a run in which there was none."""
+    """With a stepper that locates no impacts, and in a run without impacts."""
     still = tarsus.Simulation(point_mass()).run(0.0025)
     assert tarsus.strikes(still).sizes["strike"] == 0 and "impulse_strikes" not in still

@@ -1,4 +1,4 @@
-"""A limb that turns about one joint strikes the ground: its normal and tangent are one motion."""
+"""A limb on one joint strikes the ground: its normal and tangential motions are coupled."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WORLDS = 300
 
 @pytest.mark.parametrize("precision", ["float64", "float32"])
 def test_a_fast_box_comes_to_rest_next_to_a_standing_one(precision: str, tmp_path: Path) -> None:
-    """Round-off of the one motion's two shares threw arms up, and such steps counted as solved."""
+    """Round-off between the two components used to throw arms up, in steps that counted as solved."""
     file = tmp_path / "arm.xml"
     file.write_text(ARM)
     simulation = tarsus.Simulation(

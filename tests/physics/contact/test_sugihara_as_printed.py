@@ -1,6 +1,4 @@
-"""Sugihara 2006 as printed: the single pass, mu_K of its own, the damper's phase, a membrane that
-ends.
-"""
+"""Sugihara 2006 as printed: single pass, separate mu_K, phase of the damper, finite membrane."""
 
 from __future__ import annotations
 
@@ -38,7 +36,7 @@ def slope(law: Law, angle: float) -> Bench:
 
 
 def on_slope(angle: float) -> Array:
-    """A pose just in the slope."""
+    """Pose slightly inside the slope."""
     return pose([1e-9 * np.sin(angle), 0, -1e-9 * np.cos(angle)])
 
 
@@ -63,7 +61,7 @@ def test_one_pass_is_the_quadratic_program(rank: int) -> None:
 
 
 def test_one_pass_slides_and_rebounds_as_printed() -> None:
-    """Who slides alone: f_nu of (31), friction mu_K against the slip before, e of (29)."""
+    """A single sliding contact: f_nu of (31), friction mu_K against the previous slip, e of (29)."""
     mu, mu_K, e, damping = 0.9, 0.4, 0.5, 1e-9
     slip, fall = np.array([0.6, 0.8]), -2.0
     before = np.concatenate([[fall], 3 * slip])[None]

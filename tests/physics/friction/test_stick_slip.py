@@ -1,4 +1,4 @@
-"""Static and kinetic friction of the hard law, and the stick anchor of the law `compliant`."""
+"""Static and kinetic friction of the hard law, and the stick anchor of `compliant`."""
 
 from __future__ import annotations
 
@@ -77,8 +77,8 @@ def test_kinetic_is_a_ratio() -> None:
 
 
 def test_a_pushed_compliant_block_comes_to_rest_on_a_steep_slope() -> None:
-    """Just inside the friction angle: an anchor renewed unstretched would let it walk downhill for
-    ever.
+    """Just inside the friction angle: an anchor that is renewed without stretch would let it creep
+    downhill.
     """
     bench = Bench(box(), Compliant(mu=1.05 * np.tan(ANGLE)), Slope(ANGLE))
     log = bench.run(12000, 2.5e-4, q=on_slope(1e-4), u=[*(0.05 * DOWN), 0, 0, 0])
@@ -86,7 +86,7 @@ def test_a_pushed_compliant_block_comes_to_rest_on_a_steep_slope() -> None:
 
 
 def test_a_compliant_ball_rolls_without_drag() -> None:
-    """Sliding turns into rolling at 5/7 of the speed, and rolling stays."""
+    """Sliding turns into rolling at 5/7 of the speed, which then stays constant."""
     log = Bench(sphere(), Compliant(mu=0.5)).run(
         8000, 2.5e-4, q=pose([0, 0, 0.0997]), u=[1.0, 0.5, 0, 0, 0, 0]
     )
@@ -96,8 +96,8 @@ def test_a_compliant_ball_rolls_without_drag() -> None:
 
 
 def test_compliant_friction_creates_no_energy() -> None:
-    """No damper at all, friction alone, on a box that is thrown and tumbles: what is stored comes
-    from motion.
+    """Friction alone, without dampers, on a box that is thrown and tumbles: stored energy comes
+    from the motion.
     """
     law = Compliant(mu=0.5, d_N=0.0, d_T=0.0)
     rng = np.random.default_rng(5)

@@ -1,4 +1,4 @@
-"""Known parameters come back from logs with noise, and what is not there is said."""
+"""Known parameters are identified from noisy logs, and unidentifiable ones are reported."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ DT, SECONDS = 0.004, 1.2
 
 
 def arm(damping: float = 0.02, friction: float = 0.1, armature: float = 0.015) -> Robot:
-    """A motor that lifts a rod; without numbers the data sheet's, which are wrong."""
+    """A motor that lifts a rod; by default with the wrong values of the data sheet."""
     return Robot.of(
         read_mjcf(f"""<mujoco model="arm"><worldbody><body name="rod">
         <joint name="motor" axis="0 1 0" damping="{damping}" frictionloss="{friction}"
@@ -41,14 +41,14 @@ def arm(damping: float = 0.02, friction: float = 0.1, armature: float = 0.015) -
 
 
 def excited() -> Array:
-    """Torques (samples, 1), N m, that swing the arm to and fro, and let it stick in between."""
+    """Torques (samples, 1), N m, that swing the arm back and forth and let it stick in between."""
     t = DT * np.arange(round(SECONDS / DT))
     return (1.6 * np.sin(2 * np.pi * 1.3 * t) + 1.1 * np.sin(2 * np.pi * 3.1 * t + 1.0))[:, None]
 
 
 @pytest.fixture(scope="module")
 def swung() -> dict[str, Array]:
-    """The arm as it is, late and weak, with noise."""
+    """Log of the true arm, delayed and weak, with noise."""
     truth = tarsus.Simulation(
         arm(DAMPING, STICTION, ROTOR), dt=DT, varied={"delay": 4, "strength": "motor"}
     )
@@ -88,7 +88,7 @@ def test_a_seed_gives_the_same_bits_with_any_number_of_threads(swung: Any) -> No
 
 
 def test_a_motion_without_excitation_is_reported() -> None:
-    """An arm that hangs: neither what resists its motion shows, nor what its motor gives."""
+    """A hanging arm shows neither its resistance nor the strength of its motor."""
     still = {"time": DT * np.arange(301), "q": np.zeros((301, 1)), "u": np.zeros((301, 1))}
     free = {name: {k: v for k, v in FREE[name].items() if k != "true"} for name in FREE}
     found = tarsus.identify(

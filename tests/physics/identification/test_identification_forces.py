@@ -1,4 +1,4 @@
-"""Contact forces in the residuals, by their own noise, and logs as tables."""
+"""Contact forces in the residuals, weighted by their noise, and logs as tables."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PUCK = """<mujoco model="puck"><worldbody><geom type="plane" size="0 0 1"/>
 
 @pytest.fixture(scope="module")
 def slid(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Array]]:
-    """A puck that slides to rest, its motion tracked badly and its forces measured well."""
+    """A puck that slides to rest; its motion is measured badly and its forces well."""
     path = tmp_path_factory.mktemp("puck") / "puck.xml"
     path.write_text(PUCK)
     truth = tarsus.Simulation(str(path), dt=0.005, parameters=[f"mu={MU}"])

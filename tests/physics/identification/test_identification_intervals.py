@@ -1,4 +1,4 @@
-"""Intervals hold what is true as often as they say, under hard contact too."""
+"""Confidence intervals have their stated coverage, also under hard contact."""
 
 from __future__ import annotations
 

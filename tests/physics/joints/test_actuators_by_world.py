@@ -1,4 +1,4 @@
-"""Gears, ranges and speeds of a file's actuators that differ by world: each as its own file."""
+"""Gears, ranges and speeds of file actuators that differ by world match edited files."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_setting_file_values_does_not_change_the_motion() -> None:
 
 
 def test_effort_and_speed_of_a_urdf_differ_by_world() -> None:
-    """Full torque to 95 % of the speed, then as the speed says: within it, and near it."""
+    """Full torque up to 95 % of the speed limit, then decreasing to zero at the limit."""
     wheel = Robot.of(
         read_urdf(
             """<robot name="wheel"><link name="world"/><link name="rotor"><inertial>
@@ -149,7 +149,9 @@ def test_ranges_are_checked_in_changed_worlds() -> None:
 
 
 def test_equal_numbers_of_actuators_and_worlds_are_ambiguous() -> None:
-    """Two actuators in two worlds; of three worlds two numbers are the actuators'."""
+    """Two actuators in two worlds are ambiguous; with three worlds, two values belong to the
+    actuators.
+    """
     robot = leg(1.0, (-1.0, 1.0), (-50.0, 50.0))
     two, three = (Simulation(robot, actuators="file", worlds=worlds) for worlds in (2, 3))
     before = two.backend.get("actuators.strength")

@@ -1,6 +1,4 @@
-"""The same robot in minimal, extended and maximal coordinates: constraints in place of joints
-(Gehring 2014).
-"""
+"""The same robot in minimal, extended and maximal coordinates (Gehring 2014)."""
 
 from __future__ import annotations
 
@@ -120,9 +118,7 @@ def test_a_cut_mechanism_accelerates_like_the_uncut_one(
     ],
 )
 def test_a_standing_robot_stands_the_same(robot: object, which: str) -> None:
-    """Without dry friction of joints, which holds them wherever they came to rest: with it the
-    forces that feet exert on one another are those of the landing.
-    """
+    """Without dry joint friction, with which the forces between feet depend on the landing."""
     runs, whole = [], Robot.of(robot.describe())  # type: ignore[attr-defined]
     for chosen in ("minimal", which):
         simulation = Simulation(whole, controller="stand", coordinates=chosen, stiction=False)
@@ -218,9 +214,7 @@ def test_compliant_feet_in_maximal_coordinates() -> None:
 
 @pytest.mark.slow
 def test_cut_joints_stay_closed() -> None:
-    """A trot's impacts leave no gaps behind; what its swinging legs leave is of third order a
-    second.
-    """
+    """Impacts of a trot open no gaps; those of swinging legs are of third order per second."""
 
     def drift(dt: float) -> float:
         simulation = Simulation("starleth", controller="trot", dt=dt, coordinates="maximal")
@@ -235,9 +229,7 @@ def test_cut_joints_stay_closed() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("stepper", ["midpoint", "symplectic_euler"])
 def test_a_chain_that_whirls_keeps_its_joints(stepper: str) -> None:
-    """Thrown at 20 rad/s: what is left of a gap is the change of dt^2/2 d^2/dt^2 g_B, and so of
-    second order.
-    """
+    """Thrown at 20 rad/s: the remaining gap is the change of dt^2/2 d^2/dt^2 g_B, of second order."""
     apart = []
     for dt in (1e-3, 5e-4):
         simulation = Simulation("starleth", dt=dt, coordinates="maximal", stepper=stepper)
@@ -286,7 +278,7 @@ def test_invalid_combinations_are_rejected_in_one_sentence() -> None:
 
 @pytest.mark.slow
 def test_any_set_of_joints_may_be_cut() -> None:
-    """With dry friction as a damper, which it is in joints that close loops."""
+    """Dry friction acts as a damper in joints that close loops."""
     same = {"controller": "stand", "stiction": False}
     simulation = Simulation("mini_cheetah", coordinates=["FR_knee_joint", "HL_hip_joint"], **same)
     assert simulation.plan.scene.mechanism.nu == 18 + 2 * 5

@@ -1,4 +1,4 @@
-"""Actuators of a file: MuJoCo on the same file, limits, delays, gains no explicit step bears."""
+"""File actuators: comparison with MuJoCo, limits, delays, and gains too stiff for explicit steps."""
 
 from __future__ import annotations
 
@@ -54,13 +54,13 @@ SETS = {
 
 
 def arm(actuators: str, control: str = "0 0 0") -> tuple[str, Robot]:
-    """The text of the arm with these actuators, and the robot."""
+    """Text of the arm with these actuators, and the robot."""
     text = ARM % (actuators, control)
     return text, Robot.of(read_mjcf(text))
 
 
 def of_mujoco(text: str, dt: float, seconds: float, integrator: str) -> np.ndarray:
-    """MuJoCo's coordinates at the end."""
+    """Coordinates of MuJoCo at the end."""
     model = mujoco.MjModel.from_xml_string(text)
     model.opt.timestep = dt
     model.opt.integrator = getattr(mujoco.mjtIntegrator, f"mjINT_{integrator.upper()}")
@@ -116,7 +116,7 @@ def test_actearly_of_the_file_is_respected(kind: str, early: str) -> None:
 
 
 def test_servos_too_stiff_for_an_explicit_step_come_to_rest() -> None:
-    """dt kv / I is 50 and dt^2 kp / I 250, where an explicit step bears 2 and 4."""
+    """dt kv / I is 50 and dt^2 kp / I 250; the limits of an explicit step are 2 and 4."""
     robot, dt = pendulum('<position joint="j" kp="1e7" kv="1e4"/>'), 5e-3
     simulation = Simulation(robot, dt=dt, actuators="file")
     simulation.step(np.array([0.3]))
@@ -374,7 +374,7 @@ LIMITED = (
 def test_limits_leave_admissible_forces_unchanged(
     actuator: str, curve: bool, gear: float, speed: float
 ) -> None:
-    """`allows` tells without the bent law where that is the law without limits."""
+    """`allows` detects without the nonlinear law where it equals the law without limits."""
     robot = pendulum(actuator % gear, actuatorfrcrange="-5 7", actuatorfrclimited="true")
     own = tuple(replace(one, speed=speed) for one in robot.file_actuators)
     robot = replace(robot, file_actuators=own)

@@ -1,4 +1,4 @@
-"""Joints that follow others, and welds: closed forms, conservation, MuJoCo, exports.
+"""Coupled joints and welds: closed forms, conservation, MuJoCo, exports.
 
 Equations as in `tarsus.dynamics.joint_couplings` and `loop_constraints`.
 """
@@ -85,7 +85,7 @@ def test_a_geared_pendulum_keeps_its_energy_and_a_ratio_does_not_drift() -> None
 
 @pytest.mark.parametrize("controller", [None, "stand"])
 def test_couplings_with_an_offset_hold_initially_without_a_warning(controller: Any) -> None:
-    """y = 0.3 - 2 x at x = 0: nobody asked for another y."""
+    """y = 0.3 - 2 x at x = 0: no other y was requested."""
     made = Simulation(gear("0.3 -2 0 0 0"), controller=controller)
     assert made.q.tolist() == [0.0, 0.3]
     assert not {"loops-closed", "mimic-joint-moved"} & {notice.code for notice in made.warnings}
@@ -138,8 +138,8 @@ LAWS = [
 
 @pytest.mark.parametrize("law", LAWS)
 def test_a_foot_on_a_geared_leg_stands_under_every_law(law: str) -> None:
-    """A leg whose knee follows its hip, pressed to the ground by its own weight: the ground bears
-    what virtual work says, whatever the law.
+    """A leg whose knee is coupled to its hip presses on the ground by its weight: the ground force
+    follows from virtual work under every law.
     """
     leg = robot(LEG)
     dt = 1e-3 if law == "moreau" else 2e-4
@@ -163,7 +163,7 @@ LEG = """<mujoco><worldbody><body name="thigh" pos="0 0 .75"><joint name="hip" a
 
 
 def test_limits_and_friction_act_on_coupled_joints() -> None:
-    """The follower's stop holds both; dry friction of both adds up as the gear translates it."""
+    """The limit of the follower stops both; dry friction of both adds up through the gear ratio."""
     held = gear(f"0 {RATIO} 0 0 0", b='range="-57.3 57.3" limited="true"')
     made = Simulation(held, dt=1e-3, controller=lambda t, q, u: [TORQUE])
     log = made.run(1.0)

@@ -62,7 +62,9 @@ def test_friction_of_a_driven_joint_is_its_limit_in_every_step(tmp_path: Path) -
 
 
 def test_the_residual_detects_wrong_joint_friction(tmp_path: Path) -> None:
-    """Held, breaking away and driven it is none; the law of a robot with less friction sees it."""
+    """It is zero for stuck, slipping and driven joints; the law of a robot with less friction
+    detects a difference.
+    """
     for torque in (2.0, 5.0):
         log = rotor(tmp_path, torque).run(12 * DT)
         assert float(log.joint_friction_residual.max()) < 1e-9
@@ -159,8 +161,8 @@ def test_joint_damping_adds_to_dry_friction() -> None:
     [("float32", 6e-6), pytest.param("float64", 2e-10, marks=pytest.mark.slow)],
 )
 def test_joint_creep_of_a_standing_robot_is_reported(precision: str, creep: float) -> None:
-    """Feet and joints that all stick have more impulses than equations. Joints used to be dragged
-    by a damper, at 3e-3 rad/s with a seventh of the friction, in eight passes a step.
+    """If all feet and joints stick, there are more impulses than equations. Joints used to be
+    dragged by a damper, at 3e-3 rad/s with a seventh of the friction, in eight passes per step.
     """
     made = tarsus.Simulation("mini_cheetah", controller="stand", precision=precision)
     log = made.run(1.0)
@@ -184,9 +186,9 @@ def test_a_robot_that_is_stepped_by_events_can_be_pickled() -> None:
 
 
 def test_soft_contact_deflects_equally_with_locked_joints() -> None:
-    """It gives way by the mobility of a contact. With that of a robot some of whose joints are
-    held, others in every step, a standing Mini Cheetah went on moving at 0.1 rad/s. It comes to
-    rest as slowly as such friction creeps.
+    """The deflection uses the mobility of the contact. With that of a robot with some locked
+    joints, which change in every step, a standing Mini Cheetah kept moving at 0.1 rad/s. It comes
+    to rest as slowly as such friction creeps.
     """
     simulation = tarsus.Simulation("mini_cheetah", "soft_convex", controller="stand")
     simulation.advance(2.5)

@@ -1,4 +1,5 @@
-"""Joint limits: closed forms of a pendulum on its stop, and robots that may not leave their ranges.
+"""Joint limits: closed forms of a pendulum at its limit, and robots that must stay within their
+ranges.
 
 Equations as in `tarsus.stepping.joints`.
 """
@@ -70,7 +71,7 @@ def test_an_arm_rebounds_with_its_restitution(tmp_path: Path, e: float) -> None:
 def test_limit_impulses_equal_the_momentum_change(
     tmp_path: Path, precision: str, error: float
 ) -> None:
-    """In float32 it was off by 1.6 %, where a stop gave way by too little to be told."""
+    """In float32 the error was 1.6 %, because a limit deflected by too little to be detected."""
     (tmp_path / "sled.xml").write_text(SLED)
     made = tarsus.Simulation(
         str(tmp_path / "sled.xml"), dt=0.002, bounce=0.5, precision=precision, worlds=20

@@ -1,4 +1,4 @@
-"""Motors' limits of speed and torque-speed curves hold within a step, however light the joint."""
+"""Speed limits and torque-speed curves of motors hold within a step, however light the joint."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ ON_CURVE = {"stall_torque": 2.0, "no_load_speed": 10.0}
 def test_motors_respect_their_speed_on_light_joints(
     tmp_path: Path, limits: dict[str, float], inertia: float, dt: float
 ) -> None:
-    """Its torque falls within the step: with that of the start, one passed it many times over."""
+    """The torque falls within the step; with the initial torque the rate exceeded the limit many
+    times.
+    """
     (tmp_path / "light.xml").write_text(LIGHT.format(inertia))
     made = tarsus.Simulation(
         tmp_path / "light.xml",
@@ -47,7 +49,7 @@ def test_motors_respect_their_speed_on_light_joints(
 def test_motor_speed_limits_hold_while_other_joints_are_locked_or_free(
     name: str, joint: str
 ) -> None:
-    """Beside dry friction and stops of other joints, which decide how far this one is thrown."""
+    """With dry friction and limits of other joints, which determine how far this one is thrown."""
     folder = robots_folder()
     if folder is None:
         pytest.skip("the package example-robot-data is not installed")

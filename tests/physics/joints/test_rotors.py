@@ -1,4 +1,4 @@
-"""A motor's rotor behind a gear: one joint speeds up as tau n / (I + n^2 I_r)."""
+"""Rotor inertia behind a gear: a joint accelerates as tau n / (I + n^2 I_r)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ INERTIA, ROTOR, GEAR, TORQUE = 0.02, 3e-4, -7.0, 0.4  # kg m^2, kg m^2, [1], N m
 @pytest.mark.parametrize("actuators", ["file", "motor"])
 @pytest.mark.parametrize("whose", ["joint", "motor"])
 def test_a_rotor_turns_with_its_gear(whose: str, actuators: str) -> None:
-    """Its inertia given as the joint's armature, or as the motor's own, which the gear reflects."""
+    """The inertia is given as the joint's armature, or as the motor's, which the gear reflects."""
     reflected = f'armature="{GEAR**2 * ROTOR}"' if whose == "joint" else ""
     own = f'armature="{ROTOR}"' if whose == "motor" else ""
     robot = Robot.of(

@@ -1,4 +1,4 @@
-"""Springs of joints: closed forms, MuJoCo on the same file, energy, stiffness without bound."""
+"""Joint springs: closed forms, MuJoCo on the same file, energy, unlimited stiffness."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ def test_a_ball_s_spring_keeps_its_energy() -> None:
 
 @pytest.mark.parametrize("stepper", ["midpoint", "symplectic_euler"])
 def test_no_spring_is_too_stiff(stepper: str) -> None:
-    """An explicit step bears dt sqrt(K / m) < 2; this one is 100 times as stiff."""
+    """The limit of an explicit step is dt sqrt(K / m) < 2; this spring is 100 times as stiff."""
     dt = 0.01
     stiffness = MASS * (200.0 / dt) ** 2
     simulation = Simulation(sprung("slide", stiffness), stepper=stepper, dt=dt)
@@ -212,7 +212,7 @@ def test_springs_on_unsupported_joints_are_rejected() -> None:
 
 @pytest.mark.parametrize("precision", ["float64", "float32"])
 def test_the_largest_damping_holds_a_joint_still(precision: str) -> None:
-    """Files weld a base by 1e11 N s/m on its slides: what hangs on it swings as on a fixed one."""
+    """Some files fix a base by 1e11 N s/m on its slides: bodies on it swing as on a fixed one."""
     swinging = """<body name="b"><joint name="j" axis="0 1 0"/>
     <geom type="sphere" size=".05" pos=".5 0 0" mass="3" contype="0" conaffinity="0"/></body>"""
     slides = "".join(

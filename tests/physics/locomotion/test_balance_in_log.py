@@ -1,4 +1,4 @@
-"""Zero moment point, capture point and support margin: of numbers, and in the log of a trot."""
+"""Zero moment point, capture point and support margin, from numbers and in the log of a trot."""
 
 from __future__ import annotations
 

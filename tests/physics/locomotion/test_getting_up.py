@@ -1,4 +1,4 @@
-"""What standing up is learned with: springs that suit a robot, motors that have a speed."""
+"""Preparation of the task of standing up: stable ground springs, motors with a speed limit."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ POSES = 30
 
 
 class Taught(NamedTuple):
-    """A lesson in standing up, and the robot as it is prepared for it."""
+    """Training specification, and the robot as prepared for it."""
 
     lesson: TrainingSpec
     robot: Robot
@@ -114,7 +114,7 @@ def test_feet_thighs_and_trunk_have_candidates(name: str) -> None:
 
 
 def test_action_range_grows_with_the_distance_from_standing() -> None:
-    """By `wider` upside down, not at all where it stands, between on its belly."""
+    """By `inverted_boost` upside down, by zero while standing, in between on its belly."""
     lesson, robot = taught("mini_cheetah")
     task, stand = lesson.task_and_robot()[0], np.array(robot.keyframes["stand"], float)
     assert isinstance(task, GetUp)
@@ -135,8 +135,8 @@ def test_action_range_grows_with_the_distance_from_standing() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ROBOTS)
 def test_robots_dropped_in_any_pose_come_to_rest(name: str) -> None:
-    """Four seconds under the advised law and step, joints held: none diverges or rises, nearly
-    all lie still.
+    """Four seconds under the default law and step, with joints held: none diverges or rises, nearly
+    all come to rest.
     """
     lesson, robot = taught(name)
     env = lesson.create_environment(threads=1)

@@ -1,4 +1,4 @@
-"""Robots from files: a posture and servos made for them, with which they stand and trot."""
+"""Robots from files: generated posture and servos make them stand and trot."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Planners in closed loop: pushes, speeds and a box, in worlds that are not the plan's own."""
+"""Planners in closed loop: pushes, speeds and a box, in worlds that differ from the planner's."""
 
 from __future__ import annotations
 

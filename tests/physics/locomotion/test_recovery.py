@@ -1,4 +1,4 @@
-"""Standing contacts stay where they are: they neither creep nor sink, and deep ones come up."""
+"""Standing contacts neither creep nor sink, and deep ones recover."""
 
 from __future__ import annotations
 

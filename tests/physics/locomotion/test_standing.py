@@ -1,5 +1,5 @@
-"""`--gait stand`: every built-in robot stands on servos made for it; any robot starts where its
-file says.
+"""`--gait stand`: every built-in robot stands on generated servos; every robot starts at its
+keyframe.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A biped's walk: the pendulum's pattern, and HOAP-1 and the biped walking by it."""
+"""Biped walking: pattern of the pendulum, and walks of HOAP-1 and the biped."""
 
 from __future__ import annotations
 

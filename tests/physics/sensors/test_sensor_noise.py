@@ -1,4 +1,4 @@
-"""Noise, bias and delay of sensors: set by world, episode by episode, in logs and kept states."""
+"""Noise, bias and delay of sensors: by world, by episode, in logs and snapshots."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sensors: closed forms, MuJoCo on the same motion, the log, and what noise and delay must be."""
+"""Sensors against closed forms, MuJoCo on the same motion, and the log; noise and delay."""
 
 from __future__ import annotations
 

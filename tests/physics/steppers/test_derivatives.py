@@ -1,4 +1,6 @@
-"""Derivatives of the step: by hand where a contact sticks, slides and opens, and by differences."""
+"""Derivatives of the step, against closed forms for sticking, sliding and opening contacts, and
+against differences.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Laws that solve for all contacts together as forces at an instant: the order of the stepper."""
+"""Laws that solve all contacts together, as forces at an instant: order of the stepper."""
 
 from __future__ import annotations
 

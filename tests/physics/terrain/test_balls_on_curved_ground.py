@@ -1,4 +1,4 @@
-"""The contact normal of a round shape is that of the ground where it touches."""
+"""The contact normal of a round shape is that of the ground at the contact point."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Between ends of a capsule, rims of a cylinder, corners of a box uneven ground touches, too."""
+"""Uneven ground also touches between the ends of a capsule, the rims of a cylinder and the corners
+of a box.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An ellipsoid flatter than the hollow under it touches at two places, and nowhere sinks in."""
+"""An ellipsoid flatter than the hollow below it touches at two points, and does not sink in."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A peak under the middle of a flat face carries it, as no edge of it does."""
+"""A peak below the middle of a flat face supports it, although no edge touches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A flat face rests on a level top that is narrower than it: a stone, a post, a beam, a crate."""
+"""A flat face rests on a narrower level top: a stone, a post, a beam, a crate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rays: distances to planes and steps in closed form, to waves by points that lie on them."""
+"""Rays: distances to planes and steps in closed form, and to waves by points on them."""
 
 from __future__ import annotations
 

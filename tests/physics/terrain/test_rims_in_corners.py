@@ -1,4 +1,4 @@
-"""A cylinder's rim touches uneven ground wherever it is nearest, not only below the center."""
+"""The rim of a cylinder touches uneven ground at its closest point, not only below the center."""
 
 from __future__ import annotations
 

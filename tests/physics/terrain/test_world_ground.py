@@ -1,4 +1,4 @@
-"""Ground from what an MJCF file fixes to its world: heights as MuJoCo's rays find them."""
+"""Ground from the fixed geoms of an MJCF file: heights match MuJoCo's rays."""
 
 from __future__ import annotations
 

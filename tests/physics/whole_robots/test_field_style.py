@@ -1,5 +1,5 @@
-"""An MJCF file as the field writes them: defaults and classes, position servos, a home keyframe,
-capsules, boxes and spheres, pictures whose meshes are not there.
+"""A typical MJCF file: defaults and classes, position servos, a home keyframe, primitive shapes,
+and missing visual meshes.
 """
 
 from __future__ import annotations

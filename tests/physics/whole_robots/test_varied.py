@@ -1,4 +1,4 @@
-"""What differs by world: a world with another number moves as a robot that was built with it."""
+"""Values that differ by world: a world moves like a robot built with its values."""
 
 from __future__ import annotations
 

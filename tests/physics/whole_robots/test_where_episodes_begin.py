@@ -1,4 +1,4 @@
-"""Episodes on uneven ground begin with nothing in it, candidates or what is between them."""
+"""Episodes on uneven ground start without penetration of candidates or of shapes between them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Where what a file describes starts: robots put on the ground, objects and what hangs together as
-the file draws them.
+"""Initial poses: robots are placed on the ground; objects and attached bodies start at their file
+poses.
 """
 
 from __future__ import annotations

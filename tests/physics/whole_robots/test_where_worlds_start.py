@@ -1,4 +1,4 @@
-"""Robots of files start in one world in the posture that they start in alone."""
+"""Robots of files start in one world in the posture in which they start alone."""
 
 from __future__ import annotations
 
