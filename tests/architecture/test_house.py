@@ -161,7 +161,9 @@ MODULES = _modules()
 
 @dataclass(frozen=True, eq=False)
 class Definition:
-    """Function or class of a module; `owners` are the definitions that enclose it, outermost first."""
+    """Function or class of a module; `owners` are the definitions that enclose it, outermost
+    first.
+    """
 
     module: Module
     node: Named
@@ -218,8 +220,8 @@ def _documented(owner: ast.ClassDef, name: str) -> bool:
 
 
 def _explained(definition: Definition) -> bool:
-    """Return whether a definition has a docstring: its own, its base's, or its class's for a one-
-    line operation such as `add`.
+    """Return whether a definition has a docstring: its own, its base's, or its class's for a
+    one-line operation such as `add`.
     """
     node, owner = definition.node, definition.owners[-1] if definition.owners else None
     if ast.get_docstring(node):
@@ -244,8 +246,9 @@ def test_every_package_has_a_layer() -> None:
 
 
 def test_imports_follow_the_layers() -> None:
-    """Packages import only packages in lower layers; contact laws are between algebra and stepping.
-    Nothing in `tarsus` imports the packages next to it, nor do these import each other.
+    """Packages import only packages in lower layers; contact laws are between algebra and
+    stepping. Nothing in `tarsus` imports the packages next to it, nor do these import each
+    other.
     """
     wrong = []
     for module in MODULES.values():
@@ -367,7 +370,9 @@ def test_public_class_names_are_unique() -> None:
 
 
 def test_test_names_are_unique() -> None:
-    """Pytest does not collect a second test file of the same name, and reports it only if both run."""
+    """Pytest does not collect a second test file of the same name, and reports it only if both
+    run.
+    """
     files = sorted(Path(__file__).parents[1].rglob("test_*.py"))
     seen: dict[str, Path] = {}
     assert not [file for file in files if seen.setdefault(file.name, file) != file]

@@ -49,8 +49,8 @@ def step_of(name: str) -> float:
 
 
 def drops(count: int = COUNT) -> dict[str, Array]:
-    """Initial states of a robot thrown at the ground from 2 mm above its stand, different in each
-    world.
+    """Initial states of a robot thrown at the ground from 2 mm above its stand, different in
+    each world.
     """
     q = np.tile(mini_cheetah.stand() + 0.002 * np.eye(19)[2], (count, 1))
     u = np.random.default_rng(11).normal(size=(count, 18)) * [
@@ -218,7 +218,9 @@ def test_a_world_in_a_batch_equals_a_single_world_bitwise(name: str) -> None:
 
 
 def spread(name: str, size: float, **options: list[float]) -> dict[str, Array]:
-    """Change of the last step for a change of the start by `size`: stiff springs amplify round-off."""
+    """Change of the last step for a change of the start by `size`: stiff springs amplify round-
+    off.
+    """
     start, rng = drops(), np.random.default_rng(13)
     exact = robot(name).run(STEPS, step_of(name), **start, **options)
     moved = {register: np.zeros_like(exact[register][-1]) for register in ("q", "u", "impulse")}

@@ -1,4 +1,6 @@
-"""Every parameter of every law, gait, stepper and terrain is declared, and its range is enforced."""
+"""Every parameter of every law, gait, stepper and terrain is declared, and its range is
+enforced.
+"""
 
 from __future__ import annotations
 

@@ -32,8 +32,8 @@ MU = [0.0, 0.2, 0.5, 0.8, 1.0]
 
 @dataclass(frozen=True, eq=False)
 class Problems:
-    """N problems of n contacts: W (N, nu, 3n) with G = W^T W, free velocity u (N, nu), and values
-    per contact.
+    """N problems of n contacts: W (N, nu, 3n) with G = W^T W, free velocity u (N, nu), and
+    values per contact.
     """
 
     W: Array
@@ -183,15 +183,17 @@ def legs(n: int, count: int, rng: np.random.Generator) -> Problems:
 
 
 def coupled(n: int, count: int, rng: np.random.Generator) -> Problems:
-    """Symmetric positive definite problems without structure, whose blocks may be nearly singular."""
+    """Symmetric positive definite problems without structure, whose blocks may be nearly
+    singular.
+    """
     return posed(
         rng.normal(size=(count, 3 * n + 1, 3 * n)), rng.normal(size=(count, 3 * n + 1)), rng
     )
 
 
 def redundant(n: int, count: int, rng: np.random.Generator) -> Problems:
-    """One rigid body on n points of its sole: G has rank 6 at most, so impulses are not unique from
-    n = 2.
+    """One rigid body on n points of its sole: G has rank 6 at most, so impulses are not unique
+    from n = 2.
     """
     r = rng.uniform(-1, 1, (count, n, 3)) * [0.1, 0.075, 0.0] - [0.0, 0.0, 0.04]
     W = body_directions(r, np.array([0.05, 0.07, 0.08]))
@@ -297,7 +299,9 @@ def settled_oracle(family: str, n: int) -> tuple[Array, NDArray[np.bool_]]:
 
 
 def all_solutions(G: Array, c: Array, mu: float) -> list[Array]:
-    """All solutions of one contact by case enumeration: open, stick, and slip in every direction."""
+    """All solutions of one contact by case enumeration: open, stick, and slip in every
+    direction.
+    """
     found = []
     if c[0] >= 0:
         found.append(np.zeros(3))
@@ -435,8 +439,8 @@ def test_a_single_contact_matches_case_enumeration(family: str, solver: str) -> 
 @pytest.mark.parametrize("n", [2, 3])
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_redundant_impulses_cause_the_same_motion(solver: str, n: int) -> None:
-    """From four points on, the load distribution is not unique, nor is the friction that turns a
-    body.
+    """From four points on, the load distribution is not unique, nor is the friction that turns
+    a body.
     """
     problem = problems("redundant", n)
     exact, settled = settled_oracle("redundant", n)
@@ -521,8 +525,8 @@ def test_newton_s_impact_law(solver: str) -> None:
 @pytest.mark.parametrize("heading", [0.0, 0.7, 2.5])
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_a_sliding_block_decelerates_at_mu_g(solver: str, heading: float) -> None:
-    """A flat box on four corners: normal impulses sum to m g dt and tip it forwards; friction is mu
-    m g dt.
+    """A flat box on four corners: normal impulses sum to m g dt and tip it forwards; friction
+    is mu m g dt.
     """
     mass, mu, dt, g, speed = 2.0, 0.4, 0.01, 9.81, 1.5
     r = np.array(list(product((0.1, -0.1), (0.075, -0.075), (-0.04,))))
@@ -584,8 +588,8 @@ def test_single_precision_converges_with_attainable_tolerances(solver: str) -> N
 
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_degenerate_problems_give_finite_impulses_and_are_flagged(solver: str) -> None:
-    """Painleve: friction may be so large and coupled that a contact jams; results stay finite, and
-    failures are reported.
+    """Painleve: friction may be so large and coupled that a contact jams; results stay finite,
+    and failures are reported.
     """
     rng = np.random.default_rng(3)
     problem = coupled(3, 300, rng)

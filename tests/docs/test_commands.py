@@ -102,7 +102,7 @@ SPECS = [
 def test_specifications_in_the_documents_load(text: str, tmp_path: Path) -> None:
     """Each is loaded by the command to which its tables belong."""
     tables = tomllib.loads(text)
-    for file in re.findall(r'own = "(.*?)"', text):
+    for file in re.findall(r'file = "(.*?)"', text):
         (tmp_path / file).write_text("def twice(now): return 2.0\n")
     if "network" in tables:
         found: Any = overlay(Contract(""), tables, "page", tmp_path)

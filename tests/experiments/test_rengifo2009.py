@@ -1,5 +1,5 @@
-"""Closed forms and counts of `tarsus reproduce rengifo2009`, and the parts that its reduced version
-skips.
+"""Closed forms and counts of `tarsus reproduce rengifo2009`, and the parts that its reduced
+version skips.
 """
 
 from __future__ import annotations
@@ -82,8 +82,8 @@ def test_scaling_a_robot_scales_all_inertias(factor: float) -> None:
 
 @pytest.fixture
 def steady() -> BipedRun:
-    """One second on both feet with equal loads; the right foot is in the air, 20 mm high, from 0.3
-    to 0.4 s.
+    """One second on both feet with equal loads; the right foot is in the air, 20 mm high, from
+    0.3 to 0.4 s.
     """
     steps, samples = round(1 / DT), round(1 / SAMPLE)
     force, height = np.full((steps, 1, 8), weight() / 8), np.full((samples, 1, 8), -1e-6)

@@ -1,4 +1,6 @@
-"""The kernel on a real GPU; deselected by default. With a CUDA device: `pytest tests/gpu -m gpu`."""
+"""The kernel on a real GPU; deselected by default. With a CUDA device: `pytest tests/gpu -m
+gpu`.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Dynamics by two independent implementations in Tarsus's conventions: CasADi's virtual machine and
-Pinocchio.
+"""Dynamics by two independent implementations in Tarsus's conventions: CasADi's virtual machine
+and Pinocchio.
 """
 
 from __future__ import annotations

@@ -12,8 +12,8 @@ Moment = dict[str, np.ndarray]
 
 
 def state_and_image(worlds: tarsus.Environment, random: np.random.Generator) -> list[Moment]:
-    """Return both as q, u, action and before; the base is anywhere, joints are near the standing
-    posture.
+    """Return both as q, u, action and before; the base is anywhere, joints are near the
+    standing posture.
     """
     assert worlds.mirror is not None
     of_acted: Any = worlds.mirror[1]

@@ -1,5 +1,5 @@
-"""Kinematics and mass matrix of a mechanism in plain NumPy, by Jacobians: short and slow, for tests
-only.
+"""Kinematics and mass matrix of a mechanism in plain NumPy, by Jacobians: short and slow, for
+tests only.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Assert that a call is rejected, by the kind of error and the name at fault, never by its words."""
+"""Assert that a call is rejected, by the kind of error and the name at fault, never by its
+words.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Dynamics of MJCF robots, one feature each, against MuJoCo: M, c + g, center of mass, Jacobians,
-energies.
+"""Dynamics of MJCF robots, one feature each, against MuJoCo: M, c + g, center of mass,
+Jacobians, energies.
 """
 
 from __future__ import annotations

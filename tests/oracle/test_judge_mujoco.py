@@ -34,7 +34,9 @@ def cheetah() -> Robot:
 def moving(
     robot: Robot, gait: str, seconds: float, integrator: str = "Euler"
 ) -> tuple[Recorder, list[np.ndarray]]:
-    """Record a gait in MuJoCo, with the world forces on each foot, in the order of the candidates."""
+    """Record a gait in MuJoCo, with the world forces on each foot, in the order of the
+    candidates.
+    """
     settings = MujocoSettings(integrator=integrator)
     simulation = MujocoSimulation(robot, settings, controller=gait, dt=DT)
     model, data = simulation.model, simulation.data

@@ -1,5 +1,5 @@
-"""The law `soft_convex` against MuJoCo's contact forces, in the same contact problem and on a whole
-robot.
+"""The law `soft_convex` against MuJoCo's contact forces, in the same contact problem and on a
+whole robot.
 """
 
 from __future__ import annotations
@@ -144,8 +144,8 @@ def test_the_same_problem_has_the_same_forces(law: SoftConvex) -> None:
 
 @pytest.mark.parametrize("law", LAWS)
 def test_first_step_forces_match_mujoco(law: SoftConvex) -> None:
-    """A whole step with Tarsus's kinematics: MuJoCo's contact points are half a penetration higher,
-    hence 1e-4 instead of 1e-6.
+    """A whole step with Tarsus's kinematics: MuJoCo's contact points are half a penetration
+    higher, hence 1e-4 instead of 1e-6.
     """
     q = mini_cheetah.stand() - 1e-5 * np.eye(19)[2]
     u = np.random.default_rng(4).normal(size=18) * 0.05

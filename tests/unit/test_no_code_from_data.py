@@ -160,7 +160,7 @@ def sweeps(folder: Path, file: Path) -> list[list[str]]:
         spec.write_text(f'[fixed]\nrobot = "mini_cheetah"\n[vary]\n{kind} = ["{file.name}"]\n')
         found.append(["sweep", str(spec), "--out", str(folder / kind), "--dry-run"])
     spec = folder / "own.toml"
-    spec.write_text(f'[fixed]\nrobot = "mini_cheetah"\n[outcomes]\nown = "{file.name}"\n')
+    spec.write_text(f'[fixed]\nrobot = "mini_cheetah"\n[outcomes]\nfile = "{file.name}"\n')
     return [*found, ["sweep", str(spec), "--out", str(folder / "own"), "--engine", "inline"]]
 
 
@@ -182,7 +182,7 @@ def identifications(folder: Path, file: Path) -> list[list[str]]:
 
 def results(folder: Path, file: Path) -> list[list[str]]:
     (folder / "done" / "chunks").mkdir(parents=True)
-    told = {"fixed": {"law": str(file)}, "own": str(file), "chunks": ["a"]}
+    told = {"fixed": {"law": str(file)}, "outcome_file": str(file), "chunks": ["a"]}
     (folder / "done" / "sweep.json").write_text(json.dumps(told))
     row = pd.DataFrame({"sample": [0], "failure": [str(file)], "law": [str(file)]})
     row.to_parquet(folder / "done" / "chunks" / "a.parquet")

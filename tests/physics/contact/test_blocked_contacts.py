@@ -90,8 +90,8 @@ def test_rim_contacts_are_not_blocked_by_a_fixed_center() -> None:
 
 @pytest.mark.parametrize("law", ["moreau", "compliant"])
 def test_only_contacts_that_can_rise_are_reported_as_deep(law: str) -> None:
-    """A level slide holds its cart in level ground. On a slope the cart is pushed out, and so is
-    one on an upright slide; reported from twice the slop of hard laws on.
+    """A level slide holds its cart in level ground. On a slope the cart is pushed out, and so
+    is one on an upright slide; reported from twice the slop of hard laws on.
     """
     sides = {"level": "type='slide' axis='1 0 0'", "upright": "type='slide' axis='0 0 1'"}
 

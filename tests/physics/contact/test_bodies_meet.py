@@ -196,7 +196,9 @@ def test_a_capsule_lies_on_a_box() -> None:
 
 @pytest.mark.slow
 def test_a_box_slides_on_another_as_in_mujoco() -> None:
-    """Until it stops after v^2 / (2 mu g) while the lower box rests; MuJoCo's soft friction creeps."""
+    """Until it stops after v^2 / (2 mu g) while the lower box rests; MuJoCo's soft friction
+    creeps.
+    """
     mujoco = pytest.importorskip("mujoco")
     model = mujoco.MjModel.from_xml_string(TWO)
     data = mujoco.MjData(model)

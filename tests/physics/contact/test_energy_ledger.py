@@ -1,4 +1,6 @@
-"""Every share of the energy ledger against closed forms, and their sum against the energy change."""
+"""Every share of the energy ledger against closed forms, and their sum against the energy
+change.
+"""
 
 from __future__ import annotations
 

@@ -289,8 +289,8 @@ FILES = {
 
 @pytest.mark.parametrize("order", ["ab", "ba", "abc", "cba", "adb", "dab", "eab", "aeb"])
 def test_each_file_of_a_world_keeps_its_friction(order: str) -> None:
-    """On the ground as alone, on each other as in MuJoCo when one file is attached to the other;
-    soft_convex has MuJoCo's default of 1.
+    """On the ground as alone, on each other as in MuJoCo when one file is attached to the
+    other; soft_convex has MuJoCo's default of 1.
     """
     texts = [BALLS.format(name, *FILES[name]) for name in order]
     first, *others = (mujoco.MjSpec.from_string(text) for text in texts)
@@ -366,7 +366,9 @@ def test_ignored_softness_of_a_second_file_is_reported() -> None:
 
 
 def test_environments_planners_and_training_use_file_materials(tmp_path: Path) -> None:
-    """As a simulation does for a law by name, but not for a law object; settings take precedence."""
+    """As a simulation does for a law by name, but not for a law object; settings take
+    precedence.
+    """
     path = tmp_path / "slippery.xml"
     path.write_text(to_mjcf(tarsus.load("mini_cheetah"), friction=0.35))
     robot = tarsus.load(path)

@@ -38,8 +38,8 @@ def laid(kind: str, angle: float, deep: float) -> Robot:
 def test_it_rests_or_slides_from_the_first_step_on(
     law: str, kind: str, mu: float, angle: float, deep: float
 ) -> None:
-    """The velocity grows by (g sin - mu g cos) dt per step, or not at all, without rotation. Round-
-    off decides which corners touch; it used to turn by 0.15 rad/s in the first step.
+    """The velocity grows by (g sin - mu g cos) dt per step, or not at all, without rotation.
+    Round-off decides which corners touch; it used to turn by 0.15 rad/s in the first step.
     """
     simulation = Simulation(laid(kind, angle, deep), law, terrain=Slope(angle), dt=DT)
     simulation.set(mu=mu)

@@ -48,8 +48,8 @@ def rest_depth(law: Law, body: str) -> float:
 def bounce(
     law: Law, speeds: list[float], dt: float, steps: int, **parameters: Array
 ) -> tuple[Array, Array]:
-    """Restitution and largest depth of a point mass of 1 kg without gravity that hits the plane,
-    one speed per world.
+    """Restitution and largest depth of a point mass of 1 kg without gravity that hits the
+    plane, one speed per world.
     """
     u = np.zeros((len(speeds), 6))
     u[:, 2] = -np.asarray(speeds)

@@ -31,9 +31,9 @@ def wedged(law: Moreau, rate: float) -> Simulation:
 
 
 def test_a_wedged_limb_stays_where_friction_holds_it() -> None:
-    """At mu 0.8 no solution pushes it out: both contacts would slide, and their friction, steeper
-    than their normals, would pull it in. It rests at its depth; it used to be pressed with 4e8 N in
-    steps that counted as solved.
+    """At mu 0.8 no solution pushes it out: both contacts would slide, and their friction,
+    steeper than their normals, would pull it in. It rests at its depth; it used to be pressed
+    with 4e8 N in steps that counted as solved.
     """
     log = wedged(Moreau(), -0.2).run(0.5)
     pairs = [name for name in log.contact.values if ":" in name]
@@ -68,8 +68,8 @@ PRESS = 8.0  # m/s: how fast the ball comes
 @pytest.mark.parametrize("rate", [0.0, -PRESS, PRESS])
 def test_a_blocked_joint_limit_requests_rest(friction: str, rate: float) -> None:
     """A joint beyond its limit must return at 0.2 m/s, but a contact blocks it: no step had a
-    solution, and limit and contact pressed each other with 8 MN. The ball rests, whichever side it
-    comes from.
+    solution, and limit and contact pressed each other with 8 MN. The ball rests, whichever side
+    it comes from.
     """
     robot = Robot.of(read_mjcf(BLOCKED.format(friction=friction)))
     simulation = Simulation(robot, self_collision=True, contacts="all")

@@ -69,8 +69,8 @@ def test_pivoting_solves_random_problems_exactly(n: int) -> None:
 
 
 def test_pivoting_terminates_on_a_cycling_problem() -> None:
-    """A symmetric positive definite problem, found by search, on which exchanging all wrong signs
-    cycles.
+    """A symmetric positive definite problem, found by search, on which exchanging all wrong
+    signs cycles.
     """
     K = np.array([[10, -3, 17, 8], [-3, 7, -7, -1], [17, -7, 31, 9], [8, -1, 9, 28]], float)
     c = np.array([-1.0, 4.0, -4.0, -3.0])
@@ -179,8 +179,8 @@ def test_a_negative_threshold_is_rejected() -> None:
 
 
 def test_default_tolerance_prevents_creep() -> None:
-    """Where friction sweeps stop, a block keeps a speed of about T_abs G_NN: 1.7e-6 m/s at T_abs
-    1e-6.
+    """Where friction sweeps stop, a block keeps a speed of about T_abs G_NN: 1.7e-6 m/s at
+    T_abs 1e-6.
     """
     rows = validate("lcp_impulse", "creep", "midpoint")
     assert [row.status for row in rows] == ["pass"]

@@ -1,4 +1,6 @@
-"""Bodies of milligrams move like large ones: the tolerance of the solver scales with their weight."""
+"""Bodies of milligrams move like large ones: the tolerance of the solver scales with their
+weight.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +17,8 @@ DT = 2.5e-3  # s
 
 
 def tumbled(scale: float, solver: str) -> NDArray[np.float64]:
-    """Coordinates of a tumbling block, positions relative to its size; time scales with the root of
-    the size.
+    """Coordinates of a tumbling block, positions relative to its size; time scales with the
+    root of the size.
     """
     sides = " ".join(str(scale * side) for side in (0.2, 0.15, 0.05))
     block, root = free_body(f"type='box' size='{sides}'", 0.3 * scale), np.sqrt(scale)

@@ -183,8 +183,8 @@ def test_a_brick_slides_and_stops_as_the_paper_s() -> None:
 
 
 def test_saturated_once_a_sliding_box_sinks_and_turns() -> None:
-    """The reason for the default `repeated`: the paper's procedure fails if friction saturates and
-    the box has height.
+    """The reason for the default `repeated`: the paper's procedure fails if friction saturates
+    and the box has height.
     """
     start = {"q": pose([0, 0, BOX[2] - 5e-4]), "u": [1.0, 0, 0, 0, 0, 0], "law_mu": [0.15]}
     once = bench("sole", Linearized(saturation="once")).run(100, 0.001, **start)
@@ -236,8 +236,8 @@ def test_a_standing_foot_keeps_its_force_from_step_to_step() -> None:
 
 
 def test_feet_that_land_while_others_slide_are_solved() -> None:
-    """At the first touchdown, one foot used to alternate between sticking and sliding, because its
-    friction was judged before convergence.
+    """At the first touchdown, one foot used to alternate between sticking and sliding, because
+    its friction was judged before convergence.
     """
     log = tarsus.Simulation("mini_cheetah", law="linearized", controller="trot", dt=1e-3).run(0.25)
     assert log["converged"].values.all()

@@ -1,5 +1,5 @@
-"""Rigid floor and membrane of Sugihara 2006 against SciPy, closed forms and each other; g = 9.81
-m/s^2.
+"""Rigid floor and membrane of Sugihara 2006 against SciPy, closed forms and each other; g =
+9.81 m/s^2.
 """
 
 from __future__ import annotations
@@ -156,9 +156,9 @@ def test_friction_does_not_reverse_slip() -> None:
 
 @pytest.mark.parametrize("mu", [2.0, 4.0])
 def test_a_rod_that_jams_does_not_fall_through_the_floor(mu: float) -> None:
-    """Painleve: with mu beyond 4/3, friction of a steep sliding rod presses its end down by more
-    than the floor lifts it. The end is caught, as for a rod that slides the other way; it used to
-    fall through the floor in steps that counted as solved.
+    """Painleve: with mu beyond 4/3, friction of a steep sliding rod presses its end down by
+    more than the floor lifts it. The end is caught, as for a rod that slides the other way; it
+    used to fall through the floor in steps that counted as solved.
     """
     angle, half, dt = np.deg2rad([40.0, 55.0, 65.0, 75.0, 85.0] * 2), 0.5, 0.002
     q = np.array([pose([0, 0, half * np.sin(a) - 1e-6], a) for a in angle])

@@ -62,8 +62,8 @@ def gaps(robot: Robot, q: np.ndarray) -> np.ndarray:
 
 
 def exact(restitution: float) -> Moreau:
-    """Law with a tighter tolerance than the assertions: redundant contacts differ by T_rel^1.5 of a
-    load.
+    """Law with a tighter tolerance than the assertions: redundant contacts differ by T_rel^1.5
+    of a load.
     """
     return Moreau(e_N=restitution, T_rel=1e-9, T_abs=1e-9)
 

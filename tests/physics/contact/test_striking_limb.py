@@ -19,7 +19,9 @@ WORLDS = 300
 
 @pytest.mark.parametrize("precision", ["float64", "float32"])
 def test_a_fast_box_comes_to_rest_next_to_a_standing_one(precision: str, tmp_path: Path) -> None:
-    """Round-off between the two components used to throw arms up, in steps that counted as solved."""
+    """Round-off between the two components used to throw arms up, in steps that counted as
+    solved.
+    """
     file = tmp_path / "arm.xml"
     file.write_text(ARM)
     simulation = tarsus.Simulation(

@@ -61,7 +61,9 @@ def test_one_pass_is_the_quadratic_program(rank: int) -> None:
 
 
 def test_one_pass_slides_and_rebounds_as_printed() -> None:
-    """A single sliding contact: f_nu of (31), friction mu_K against the previous slip, e of (29)."""
+    """A single sliding contact: f_nu of (31), friction mu_K against the previous slip, e of
+    (29).
+    """
     mu, mu_K, e, damping = 0.9, 0.4, 0.5, 1e-9
     slip, fall = np.array([0.6, 0.8]), -2.0
     before = np.concatenate([[fall], 3 * slip])[None]

@@ -77,8 +77,8 @@ def test_kinetic_is_a_ratio() -> None:
 
 
 def test_a_pushed_compliant_block_comes_to_rest_on_a_steep_slope() -> None:
-    """Just inside the friction angle: an anchor that is renewed without stretch would let it creep
-    downhill.
+    """Just inside the friction angle: an anchor that is renewed without stretch would let it
+    creep downhill.
     """
     bench = Bench(box(), Compliant(mu=1.05 * np.tan(ANGLE)), Slope(ANGLE))
     log = bench.run(12000, 2.5e-4, q=on_slope(1e-4), u=[*(0.05 * DOWN), 0, 0, 0])

@@ -165,8 +165,8 @@ def test_loops_of_mjcf_files_move_as_in_mujoco(text: str) -> None:
 
 
 def test_a_motor_may_sit_on_the_loop_joint() -> None:
-    """The same four-bar opened at two joints; the motor's joint is once in the tree and once the
-    loop joint.
+    """The same four-bar opened at two joints; the motor's joint is once in the tree and once
+    the loop joint.
     """
     x, up = np.array([1.0, 0.0, 0.0]), np.array([0.05, 0.0, 0.3])
     crank = bar("crank", -1, CRANK, np.array([0.1, 0, 0.2]), np.zeros(3))
@@ -512,8 +512,8 @@ STOP = 1.0  # rad
 
 @pytest.mark.parametrize("law", ["moreau", "compliant"])
 def test_a_four_bar_hangs_on_the_limit_of_the_joint_that_closes_it(law: str) -> None:
-    """At rest the moment of the limit balances the weight, by virtual work; during the fall energy
-    decreases by the loss at the limit; both are logged.
+    """At rest the moment of the limit balances the weight, by virtual work; during the fall
+    energy decreases by the loss at the limit; both are logged.
     """
     simulation = Simulation(stopped(STOP, "pin"), law, dt=0.001)
     simulation.set(q=[0.6, -0.6, 0.6])
@@ -529,7 +529,9 @@ def test_a_four_bar_hangs_on_the_limit_of_the_joint_that_closes_it(law: str) -> 
 
 
 def test_loop_joints_rebound_at_limits_like_tree_joints() -> None:
-    """The same limit in the tree and in the loop gives the same motion, to the order of the step."""
+    """The same limit in the tree and in the loop gives the same motion, to the order of the
+    step.
+    """
     ends = []
     for which in ("crank", "pin"):
         simulation = Simulation(stopped(STOP, which), dt=0.0005, bounce=0.5)

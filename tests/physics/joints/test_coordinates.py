@@ -229,7 +229,9 @@ def test_cut_joints_stay_closed() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("stepper", ["midpoint", "symplectic_euler"])
 def test_a_chain_that_whirls_keeps_its_joints(stepper: str) -> None:
-    """Thrown at 20 rad/s: the remaining gap is the change of dt^2/2 d^2/dt^2 g_B, of second order."""
+    """Thrown at 20 rad/s: the remaining gap is the change of dt^2/2 d^2/dt^2 g_B, of second
+    order.
+    """
     apart = []
     for dt in (1e-3, 5e-4):
         simulation = Simulation("starleth", dt=dt, coordinates="maximal", stepper=stepper)

@@ -1,4 +1,6 @@
-"""File actuators: comparison with MuJoCo, limits, delays, and gains too stiff for explicit steps."""
+"""File actuators: comparison with MuJoCo, limits, delays, and gains too stiff for explicit
+steps.
+"""
 
 from __future__ import annotations
 

@@ -138,8 +138,8 @@ LAWS = [
 
 @pytest.mark.parametrize("law", LAWS)
 def test_a_foot_on_a_geared_leg_stands_under_every_law(law: str) -> None:
-    """A leg whose knee is coupled to its hip presses on the ground by its weight: the ground force
-    follows from virtual work under every law.
+    """A leg whose knee is coupled to its hip presses on the ground by its weight: the ground
+    force follows from virtual work under every law.
     """
     leg = robot(LEG)
     dt = 1e-3 if law == "moreau" else 2e-4

@@ -187,8 +187,8 @@ def test_a_robot_that_is_stepped_by_events_can_be_pickled() -> None:
 
 def test_soft_contact_deflects_equally_with_locked_joints() -> None:
     """The deflection uses the mobility of the contact. With that of a robot with some locked
-    joints, which change in every step, a standing Mini Cheetah kept moving at 0.1 rad/s. It comes
-    to rest as slowly as such friction creeps.
+    joints, which change in every step, a standing Mini Cheetah kept moving at 0.1 rad/s. It
+    comes to rest as slowly as such friction creeps.
     """
     simulation = tarsus.Simulation("mini_cheetah", "soft_convex", controller="stand")
     simulation.advance(2.5)

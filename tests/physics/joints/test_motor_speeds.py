@@ -24,8 +24,8 @@ ON_CURVE = {"stall_torque": 2.0, "no_load_speed": 10.0}
 def test_motors_respect_their_speed_on_light_joints(
     tmp_path: Path, limits: dict[str, float], inertia: float, dt: float
 ) -> None:
-    """The torque falls within the step; with the initial torque the rate exceeded the limit many
-    times.
+    """The torque falls within the step; with the initial torque the rate exceeded the limit
+    many times.
     """
     (tmp_path / "light.xml").write_text(LIGHT.format(inertia))
     made = tarsus.Simulation(

@@ -135,8 +135,8 @@ def test_action_range_grows_with_the_distance_from_standing() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ROBOTS)
 def test_robots_dropped_in_any_pose_come_to_rest(name: str) -> None:
-    """Four seconds under the default law and step, with joints held: none diverges or rises, nearly
-    all come to rest.
+    """Four seconds under the default law and step, with joints held: none diverges or rises,
+    nearly all come to rest.
     """
     lesson, robot = taught(name)
     env = lesson.create_environment(threads=1)

@@ -1,5 +1,5 @@
-"""Uneven ground also touches between the ends of a capsule, the rims of a cylinder and the corners
-of a box.
+"""Uneven ground also touches between the ends of a capsule, the rims of a cylinder and the
+corners of a box.
 """
 
 from __future__ import annotations

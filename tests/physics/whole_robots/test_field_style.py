@@ -1,5 +1,5 @@
-"""A typical MJCF file: defaults and classes, position servos, a home keyframe, primitive shapes,
-and missing visual meshes.
+"""A typical MJCF file: defaults and classes, position servos, a home keyframe, primitive
+shapes, and missing visual meshes.
 """
 
 from __future__ import annotations

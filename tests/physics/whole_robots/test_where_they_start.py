@@ -1,5 +1,5 @@
-"""Initial poses: robots are placed on the ground; objects and attached bodies start at their file
-poses.
+"""Initial poses: robots are placed on the ground; objects and attached bodies start at their
+file poses.
 """
 
 from __future__ import annotations
