@@ -1,6 +1,4 @@
-"""What a user gives a simulation while it runs, and controllers that are wrong: each mistake gets a
-sentence of its own.
-"""
+"""Invalid input to a running simulation, and faulty controllers: each mistake has a clear error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Data that claims too much, or is not what it says: one sentence, before memory is taken."""
+"""Data with false sizes or contents are rejected with one sentence, before memory is allocated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files are written whole or not at all; JSON holds what JSON can hold."""
+"""Files are written completely or not at all, and JSON is valid."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command that adds an extra works for the way in which Tarsus was installed."""
+"""The command that installs an extra suits the way in which Tarsus was installed."""
 
 from __future__ import annotations
 

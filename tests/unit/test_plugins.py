@@ -1,4 +1,5 @@
-"""Members that installed packages register through entry points: found, run, logged, missed.
+"""Members that installed packages register through entry points are found, run and logged, and
+reported if missing.
 
 A package is installed as an installer leaves it: its modules and its metadata in a folder of the
 module search path.

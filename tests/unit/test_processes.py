@@ -1,4 +1,4 @@
-"""Signals, forks and worker pools: a run stops when asked, a child runs, an error comes back."""
+"""Signals, forks and worker pools: runs stop on request, children run, errors are passed on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A user's own file is read as it is now."""
+"""A user's file is read again after a change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Windows does otherwise, as far as it can be seen here: its objects and its files."""
+"""Behavior on Windows that can be tested elsewhere: object files and file names."""
 
 from __future__ import annotations
 

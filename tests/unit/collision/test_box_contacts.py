@@ -1,4 +1,4 @@
-"""Where capsules and boxes meet, against numbers: distances, face to face, edge to edge."""
+"""Contacts of capsules and boxes against numbers: distances, face to face, edge to edge."""
 
 from __future__ import annotations
 

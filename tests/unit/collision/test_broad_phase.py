@@ -1,4 +1,4 @@
-"""Bodies far from uneven ground are not looked at point by point: what is near is found as ever."""
+"""The broad phase skips bodies far from uneven ground, and finds all near candidates."""
 
 from __future__ import annotations
 

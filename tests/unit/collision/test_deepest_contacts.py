@@ -1,4 +1,4 @@
-"""The few lowest of many contacts, and flags gone through by bits, against NumPy."""
+"""Selection of the deepest of many contacts, and iteration over bit flags, against NumPy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nearest points of two segments, and the frame of their contact."""
+"""Closest points of two segments, and the frame of their contact."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all commands share: help, examples, completion, JSON, quiet and verbose, exit codes."""
+"""Features of all commands: help, examples, completion, JSON, quiet and verbose, exit codes."""
 
 from __future__ import annotations
 

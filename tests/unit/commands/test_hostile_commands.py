@@ -1,5 +1,5 @@
-"""A part of tools/fuzz_commands.py that needs no simulation: every hostile parameter, and a sample
-of the hostile options.
+"""Part of tools/fuzz_commands.py that needs no simulation: all hostile parameters, and a sample
+of hostile options.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Every kind of member that a user may write, from a Python file by its path."""
+"""Every kind of member that a user may define in a Python file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`tarsus robots check`: a row for every robot, whatever becomes of it."""
+"""`tarsus robots check`: one row per robot, whatever its outcome."""
 
 from __future__ import annotations
 

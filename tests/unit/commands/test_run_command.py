@@ -1,4 +1,4 @@
-"""`tarsus run` when something comes between: Ctrl-C, a full disk, names that look like paths."""
+"""Interrupted and failing runs of `tarsus run`: Ctrl-C, a full disk, names that look like paths."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The picture of a comparison shows the same foot for every law, with all of its contact points."""
+"""The figure of a comparison shows the same foot for every law, with all of its contact points."""
 
 from __future__ import annotations
 

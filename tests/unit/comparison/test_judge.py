@@ -1,4 +1,4 @@
-"""`tarsus judge`: what it prints, and its one sentence for every unfit trajectory."""
+"""`tarsus judge`: its output, and one clear error for every invalid trajectory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Logs that survive, and runs made again from them: to the same bits, or with what differs."""
+"""Logs survive interrupted runs, and reruns reproduce them bit for bit or report differences."""
 
 from __future__ import annotations
 

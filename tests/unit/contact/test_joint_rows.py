@@ -1,4 +1,4 @@
-"""Contacts, stops and dry friction of joints in one problem, on problems given as pure algebra."""
+"""Contacts, joint limits and dry joint friction in one problem, as pure algebra."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""More than twelve contacts: of robots that lie, and with what gives way in between."""
+"""More than twelve contacts: lying robots, and compliant contacts."""
 
 from __future__ import annotations
 

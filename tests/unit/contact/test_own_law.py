@@ -1,4 +1,4 @@
-"""A law of one's own, by file path and from Python, and the mistakes that a new one makes."""
+"""User-defined laws, by file path and from Python, and mistakes in them."""
 
 from __future__ import annotations
 

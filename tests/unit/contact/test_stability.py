@@ -1,4 +1,4 @@
-"""Longest stable steps as the laws state them, against closed forms and against what happens."""
+"""Longest stable steps of laws, against closed forms and simulation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Torques that bear a robot's weight: gravity's on a stand, the balance with pressing feet."""
+"""Torques that carry a robot's weight: gravity on a stand, force balance on its feet."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What of a file is taken and left out: tables, and meshes that only pictures need."""
+"""Used and ignored elements of a file as tables, and meshes that only visuals need."""
 
 from __future__ import annotations
 

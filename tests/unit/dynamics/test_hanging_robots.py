@@ -1,4 +1,4 @@
-"""What hangs on the world beside a floating robot, a door, is no part of it."""
+"""Mechanisms attached to the world next to a floating robot, such as a door, are not part of it."""
 
 from __future__ import annotations
 

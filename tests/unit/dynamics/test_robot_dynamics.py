@@ -1,5 +1,5 @@
-"""What a robot says about its dynamics: laws it must obey, the compiler against CasADi, batches
-against singles.
+"""Dynamics of robots: laws that they must obey, compiled code against CasADi, batches against
+single states.
 """
 
 from __future__ import annotations

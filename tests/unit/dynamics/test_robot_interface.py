@@ -1,4 +1,4 @@
-"""How a robot is asked: shapes, error messages, contacts by name, loading, the table for people."""
+"""Interface of robots: shapes, error messages, contacts by name, loading, the readable table."""
 
 from __future__ import annotations
 

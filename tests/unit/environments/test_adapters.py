@@ -1,4 +1,4 @@
-"""Environments as other learners take them: the same numbers, and those learners learn from them.
+"""Environments as other libraries use them: the same numbers, and their learners learn.
 
 uv run --group learners pytest -m slow tests/unit/environments/test_adapters.py
 """

@@ -1,4 +1,4 @@
-"""Environments: what learners are given, drawn the same whatever the batch, lane or thread."""
+"""Environments: outputs for learners, independent of batch, lane and thread."""
 
 from __future__ import annotations
 

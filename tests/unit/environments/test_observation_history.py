@@ -1,4 +1,4 @@
-"""Observations of several periods: what was seen before, the last first."""
+"""Observations of several periods, the latest first."""
 
 from __future__ import annotations
 

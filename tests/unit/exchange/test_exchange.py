@@ -1,4 +1,4 @@
-"""Logs in other formats and back: tables to the last bit, MCAP, ROS 2 bags, states of MuJoCo."""
+"""Logs in other formats and back: exact tables, MCAP, ROS 2 bags, states of MuJoCo."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a task is learned with where the user leaves it open."""
+"""Default settings of a task for training."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Learners: slopes, images, the same bits after any stop, folders that survive, play."""
+"""Learners: gradients, mirror images, bitwise resumption, robust folders, play."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What learners see beside the state: sensors, contacts, and offsets that stay for an episode."""
+"""Observations besides the state: sensors, contacts, and offsets that are constant in an
+episode.
+"""
 
 from __future__ import annotations
 

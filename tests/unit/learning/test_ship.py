@@ -1,4 +1,4 @@
-"""What is shipped: one version, a wheel that holds what it needs, papers that say the same."""
+"""Released files: one version, a complete wheel, consistent citations."""
 
 from __future__ import annotations
 

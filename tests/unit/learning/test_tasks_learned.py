@@ -1,4 +1,4 @@
-"""Tasks are learned: a short run of each reaches what its figures in the documentation promise."""
+"""Tasks are learned: a short run of each reaches the documented results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Hinges without mass between them: told where their axes line up, for M is singular there."""
+"""Hinges without mass between them are reported where their axes align, because M is singular
+there.
+"""
 
 from __future__ import annotations
 

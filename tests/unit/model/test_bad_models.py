@@ -1,4 +1,4 @@
-"""Broken files and unsound mechanisms: every one is answered with one clear sentence."""
+"""Damaged files and invalid mechanisms: each is rejected with one clear sentence."""
 
 from __future__ import annotations
 

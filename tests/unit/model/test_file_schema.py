@@ -1,4 +1,4 @@
-"""Tables of what is read from robot files, and the walk over a file."""
+"""Tables of supported elements of robot files, and the walk over a file."""
 
 from __future__ import annotations
 

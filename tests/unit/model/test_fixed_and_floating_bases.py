@@ -1,4 +1,4 @@
-"""A base that is held in the world: the same robot as one whose file has no free joint."""
+"""A fixed base: the same robot as one whose file has no free joint."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hostile robot files: refused with a sentence, within bounds of time and memory."""
+"""Hostile robot files are rejected with one sentence, within limits of time and memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`tarsus.load` takes the options that a robot has, and says so of others."""
+"""`tarsus.load` accepts the options of a robot, and rejects others."""
 
 from __future__ import annotations
 

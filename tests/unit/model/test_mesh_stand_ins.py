@@ -1,4 +1,4 @@
-"""Capsules and boxes in place of cylinders and ellipsoids are as far off as they say."""
+"""Capsules and boxes that replace cylinders and ellipsoids have the reported error."""
 
 from __future__ import annotations
 

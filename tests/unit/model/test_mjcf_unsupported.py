@@ -1,6 +1,4 @@
-"""What an MJCF file switches off, keeps off the ground or sets moving is named where it is not
-taken.
-"""
+"""Unsupported switches, exclusions and motions of an MJCF file are reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which files a robot may read: its own tree and folders that the user names, nothing else."""
+"""A robot may read only files in its tree and in folders that the user allows."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""SDF files: the same robot as its URDF, in whatever frames it is written; loops, gears, and what
-is refused.
-"""
+"""SDF files: the same robot as its URDF in any frames; loops, gears, and rejected elements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which candidates of a body matter on flat ground: the corners of their hull."""
+"""Candidates of a body that matter on flat ground: the corners of their hull."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Legs of a file whose axes are rounded: a trot takes them up to a tolerance that it says."""
+"""Legs with rounded axes in their file: a trot accepts them up to a stated tolerance."""
 
 from __future__ import annotations
 

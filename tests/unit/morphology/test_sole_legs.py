@@ -1,4 +1,4 @@
-"""Legs with flat feet: inverse kinematics against forward kinematics, and poses out of reach."""
+"""Legs with flat feet: inverse against forward kinematics, and unreachable poses."""
 
 from __future__ import annotations
 

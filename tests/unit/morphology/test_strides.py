@@ -1,4 +1,4 @@
-"""Legs that take turns: which feet, when, how they are lifted; and what a task asks of two legs."""
+"""Alternating legs: which feet, when, and how they are lifted; commands of bipeds."""
 
 from __future__ import annotations
 

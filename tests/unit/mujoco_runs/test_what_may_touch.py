@@ -1,4 +1,4 @@
-"""What may touch the ground where nobody says."""
+"""Default contact candidates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Worlds behind the interface of `mujoco.batch`: live arrays, some of the worlds, the same bits."""
+"""Worlds behind the interface of `mujoco.batch`: live arrays, selected worlds, the same bits."""
 
 from __future__ import annotations
 

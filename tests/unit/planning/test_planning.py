@@ -1,4 +1,6 @@
-"""Planning by samples: splines, rollouts against the simulation, methods against closed forms."""
+"""Sampling-based planning: splines, rollouts against the simulation, methods against closed
+forms.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks of policies: margins, first events and what separates engines, where they are known."""
+"""Checks of policies in cases with known margins, first events and differences between engines."""
 
 from __future__ import annotations
 

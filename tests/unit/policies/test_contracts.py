@@ -1,4 +1,4 @@
-"""Contracts from what trainers write, and from people's own files."""
+"""Contracts from files of training frameworks and of users."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The doctor's comparison of trials: score first, then how calm the base is."""
+"""The doctor's comparison of trials: first the score, then the calmness of the base."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The mistakes that the doctor tries: each applies where it can, and is mended by its like."""
+"""Mistakes that the doctor tries: each applies where possible, and a change of the same kind
+undoes it.
+"""
 
 from __future__ import annotations
 

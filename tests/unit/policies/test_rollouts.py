@@ -1,4 +1,4 @@
-"""Policies in closed loop: the same observations, torques and motion however they are run."""
+"""Policies in closed loop: the same observations, torques and motion in every way to run them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The cache of compiled code: its names cover the whole compiler, and nobody else's code runs."""
+"""Cache of compiled code: its keys cover the whole compiler, and it never runs code of other
+users.
+"""
 
 from __future__ import annotations
 

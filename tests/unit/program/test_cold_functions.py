@@ -1,4 +1,4 @@
-"""Cold loops are compiled when a world first enters one: a running kernel asks and waits."""
+"""Cold loops are compiled when a world first enters one, while the running kernel waits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cold loops are traced when a world first enters one, to what they would have been."""
+"""Cold loops are traced when a world first enters one, with the same result as eager tracing."""
 
 from __future__ import annotations
 

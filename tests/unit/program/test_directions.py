@@ -1,4 +1,4 @@
-"""Directions in the lanes of one world: the same bits as a world for each."""
+"""Tangent directions in the lanes of one world: the same bits as one world per direction."""
 
 from __future__ import annotations
 

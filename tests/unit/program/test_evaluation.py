@@ -1,4 +1,4 @@
-"""Programs run over samples: every sample alone, however many there are."""
+"""Evaluation of programs over samples: each sample is independent of the others."""
 
 from __future__ import annotations
 

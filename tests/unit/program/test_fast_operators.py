@@ -1,4 +1,4 @@
-"""Operators of SX that go straight to their function; instructions read all at once."""
+"""Fast operators of SX, and vectorized reading of instructions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A step's end is written twice: for worlds that entered a cold loop, and for the others."""
+"""The end of a step is compiled twice: for worlds that entered a cold loop, and for the others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Worlds change places by what they take: the fewest operations, the same bits, nothing lost."""
+"""Worlds are grouped by cost: with the fewest moves, the same bits and no loss."""
 
 from __future__ import annotations
 

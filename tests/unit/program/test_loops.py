@@ -1,4 +1,4 @@
-"""Loops over items: what each round makes, adds or hands on, as if it were written out."""
+"""Loops over items compute, accumulate or pass on values like unrolled code."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Native code on the real step of Mini Cheetah: same bits everywhere, a cache that cannot hurt, no
-growth, the log.
+"""Native code of Mini Cheetah's step: reproducible bits, a robust cache, constant memory, the
+log.
 """
 
 from __future__ import annotations

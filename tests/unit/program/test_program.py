@@ -1,6 +1,4 @@
-"""Programs: what the builder cuts, and that compiled code does what the reference evaluator
-does.
-"""
+"""Programs: blocks of the builder, and compiled code against the reference evaluator."""
 
 from __future__ import annotations
 

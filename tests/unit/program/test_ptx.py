@@ -1,5 +1,5 @@
-"""The GPU kernel as text: it is made without a GPU; where ptxas is installed, its registers and
-spills are watched.
+"""The GPU kernel as text, generated without a GPU; with ptxas, its registers and spills are
+limited.
 """
 
 from __future__ import annotations

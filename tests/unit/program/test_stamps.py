@@ -1,6 +1,4 @@
-"""Time stamps: nothing of them in a normal program, and in a timed one sections that make up the
-whole.
-"""
+"""Time stamps: none in a normal program; in a timed one the sections sum to the total."""
 
 from __future__ import annotations
 

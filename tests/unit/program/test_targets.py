@@ -1,6 +1,4 @@
-"""The same program for processors we are not on: vector code, and no call to a mathematical
-library.
-"""
+"""The same program for other processors: vector code without calls to a math library."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The hot path is optimized ahead; the cold path on first need, for batches and if it is small."""
+"""The hot path is optimized ahead of time; the cold path when first needed, for batches and if
+it is small.
+"""
 
 from __future__ import annotations
 

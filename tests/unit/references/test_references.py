@@ -1,4 +1,4 @@
-"""References: declared once, cited by what they are behind, and printed as BibTeX."""
+"""References: declared once, cited where they are used, and printed as BibTeX."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a summary says that a robot did, and when it fell."""
+"""The summary states the motion of the robot and the time of its fall."""
 
 from __future__ import annotations
 

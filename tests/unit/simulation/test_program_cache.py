@@ -1,4 +1,4 @@
-"""Cached programs: read as they were written, and never for another plan or other sources."""
+"""Cached programs are read unchanged, and never for another plan or other sources."""
 
 from __future__ import annotations
 

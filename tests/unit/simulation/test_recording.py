@@ -1,4 +1,4 @@
-"""What a run leaves behind: a log that says what was run, also where the run ended early."""
+"""Logs of runs record what was run, also if the run ended early."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which solids can meet is found once, and read from the cache for the very same robot."""
+"""Possible collision pairs are computed once, and cached for exactly the same robot."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The register of what `Simulation.set` writes, and parameters by name."""
+"""Registers that `Simulation.set` writes, and parameters by name."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""State that can be kept: what was stopped, copied or sent to another process goes on to the same
-bits.
-"""
+"""Snapshots: stopped, copied and pickled simulations continue to the same bits."""
 
 from __future__ import annotations
 

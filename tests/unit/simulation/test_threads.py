@@ -1,5 +1,5 @@
-"""The GPU's kernel, memory layout and launcher, run by a processor: same bits as its own program,
-one lane wide.
+"""Kernel, memory layout and launcher of the GPU on a CPU: the same bits as the CPU program with
+one lane.
 """
 
 from __future__ import annotations

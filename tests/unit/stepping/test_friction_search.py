@@ -1,4 +1,4 @@
-"""The search for the joints that dry friction holds, where every guess can be tried."""
+"""Search for the joints that dry friction holds, compared with exhaustive search."""
 
 from itertools import product
 

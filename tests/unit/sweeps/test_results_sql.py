@@ -1,4 +1,4 @@
-"""Questions in SQL to a sweep's rows: they see the rows, and no other file."""
+"""SQL queries of a sweep's rows read the rows, and no other file."""
 
 from __future__ import annotations
 

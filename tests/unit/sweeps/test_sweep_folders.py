@@ -1,4 +1,4 @@
-"""A sweep's folder: several runs share it, and its rows are those of what was asked last."""
+"""Folder of a sweep: several runs share it, and its rows match the latest specification."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""`tarsus results` sums a sweep up: counts, means with intervals, shares with Wilson's."""
+"""`tarsus results` summarizes a sweep: counts, means with intervals, shares with Wilson's
+intervals.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trajectories of a sweep: the logs of worlds that are kept, whole, with the bits of their rows."""
+"""Trajectories of a sweep: complete logs of selected worlds, with the bits of their rows."""
 
 from __future__ import annotations
 

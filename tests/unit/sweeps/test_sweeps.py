@@ -1,4 +1,4 @@
-"""Sweeps: samples, chunks that survive a kill, the same bits whatever works on them."""
+"""Sweeps: samples, chunks that survive a kill, the same bits with every engine."""
 
 from __future__ import annotations
 

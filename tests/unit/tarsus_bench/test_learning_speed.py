@@ -1,4 +1,6 @@
-"""The benchmark of learning: all simulators move the robot alike, and learners do their work."""
+"""Benchmark of learning: all simulators move the robot equally, and learners update their
+policies.
+"""
 
 from __future__ import annotations
 

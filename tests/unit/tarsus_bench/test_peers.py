@@ -1,4 +1,4 @@
-"""`tarsus bench --peers`: the same robot in each simulator, and the yardstick of their errors."""
+"""`tarsus bench --peers`: the same robot in each simulator, and the measures of their errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What pictures show stands where kinematics puts it, whatever file a robot comes from."""
+"""Drawn shapes have the poses of the kinematics, for robots of any file format."""
 
 from __future__ import annotations
 

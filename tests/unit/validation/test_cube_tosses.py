@@ -1,4 +1,4 @@
-"""Real tosses of a cube: reading them, judging paths, what they say, and what is identified."""
+"""Real tosses of a cube: reading, comparing trajectories, and identification."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why a robot does not stand: what of it nothing holds, and which springs its weight bends."""
+"""Reasons why a robot does not stand: undriven joints, and springs too soft for its weight."""
 
 from __future__ import annotations
 

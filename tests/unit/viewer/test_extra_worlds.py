@@ -1,4 +1,4 @@
-"""Many worlds on a page: they are the simulations they would be alone, each on its own ground."""
+"""Many worlds on a page: each is the simulation that it would be alone, on its own ground."""
 
 from __future__ import annotations
 

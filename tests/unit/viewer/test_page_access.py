@@ -1,4 +1,6 @@
-"""Who may open a page: real requests to the real server, with good and bad Host, Origin, token."""
+"""Access to pages: real requests to the real server, with valid and invalid Host, Origin and
+token.
+"""
 
 from __future__ import annotations
 

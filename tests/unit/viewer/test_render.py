@@ -1,4 +1,4 @@
-"""Films and pictures of logs: what they show, how many frames, and what is refused."""
+"""Videos and images of logs: contents, number of frames, and rejected options."""
 
 from __future__ import annotations
 

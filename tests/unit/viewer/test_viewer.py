@@ -1,4 +1,4 @@
-"""The picture of a run can be read, however many contacts a robot has, however long its names."""
+"""The figure of a run is readable with many contacts and long names."""
 
 from __future__ import annotations
 

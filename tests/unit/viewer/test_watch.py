@@ -1,4 +1,4 @@
-"""What pages do, without a browser: playback keeps time, live simulations obey."""
+"""Pages without a browser: playback runs in real time, live simulations respond to controls."""
 
 from __future__ import annotations
 
