@@ -136,7 +136,7 @@ def test_messages_contain_shapes_and_values(
 
 @contextmanager
 def writing_nothing(simulation: tarsus.Simulation) -> Iterator[None]:
-    """What is done in the block leaves the simulation as it was."""
+    """Assert that the block leaves the simulation unchanged."""
     before = simulation.backend.get("steps"), simulation.q, simulation.backend.get("law.mu")
     yield
     after = simulation.backend.get("steps"), simulation.q, simulation.backend.get("law.mu")
@@ -146,7 +146,9 @@ def writing_nothing(simulation: tarsus.Simulation) -> Iterator[None]:
 
 
 def test_unknown_names_list_only_available_settings() -> None:
-    """Each name of the list is taken; what was not made to vary, or has no register, is none."""
+    """Each listed name is accepted; values that do not vary, or have no register, are not
+    listed.
+    """
     made = tarsus.Simulation(
         "mini_cheetah", controller="trot", varied=["mass"], pushes="base", terrain="slope"
     )

@@ -83,7 +83,7 @@ def sha256(file: Path) -> str:
 
 
 def named_in(attrs: dict[str, Any], kind: str, file: Path, how: str) -> dict[str, Any]:
-    """Attributes of a log whose part of this kind is said to be the file's."""
+    """Attributes of a log whose part of this kind names the file."""
     where = {"file": "evil:Evil", "module": "evil:Evil", "ours": "tarsus.evil:Evil"}[how]
     changed: dict[str, Any] = {kind: "evil", f"{kind}_class": where}
     own = {"own_file": str(file), "own_sha256": sha256(file)} if how == "file" else {}
@@ -97,7 +97,7 @@ def named_in(attrs: dict[str, Any], kind: str, file: Path, how: str) -> dict[str
 
 @cache
 def logs(folder: Path, file: Path) -> list[Path]:
-    """Logs that name the file in every way that a log can name code."""
+    """Logs that name the file in every way in which a log can name code."""
     found = []
     for kind in KINDS:
         for how in ("file", "module", "ours"):

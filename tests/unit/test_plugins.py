@@ -90,7 +90,7 @@ def theirs(install: Install) -> Path:
 
 
 def uninstall(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As in a process that starts without the package."""
+    """Remove the package, as in a process that starts without it."""
     monkeypatch.setattr(sys, "path", [path for path in sys.path if path != str(folder)])
     monkeypatch.setattr(part_serialization, "_classes_of_process", {})
     for name in [name for name in sys.modules if name.startswith("their_package")]:
@@ -104,7 +104,7 @@ def simulated() -> xr.Dataset:
 
 
 def their_cases(path: str, *options: str) -> list[str]:
-    """What pytest says, line by line, of the tests in a file that their names are in."""
+    """Output lines of pytest for the tests in a file that contain the members' names."""
     options = ("-o", "addopts=", "-p", "no:cacheprovider", "-k", NAMES, "-q", *options)
     done = subprocess.run(
         [sys.executable, "-m", "pytest", *options, str(ROOT / "tests" / path)],

@@ -36,7 +36,7 @@ def counters(worlds: int, threads: int = 1) -> Worlds:
 
 
 def exit_code(child: int, seconds: float) -> int | None:
-    """How a child process ended; None if it had to be killed."""
+    """Exit code of a child process; None if it had to be killed."""
     until = time.monotonic() + seconds
     while time.monotonic() < until:
         done, status = os.waitpid(child, os.WNOHANG)
@@ -216,7 +216,7 @@ def descendants(pid: int) -> set[int]:
 
 
 def wait_for(true: Callable[[], bool]) -> bool:
-    """Whether it comes true in time."""
+    """Return whether a condition becomes true in time."""
     until = time.monotonic() + PATIENCE
     while not true() and time.monotonic() < until:
         time.sleep(0.05)

@@ -9,7 +9,7 @@ from tarsus import registry
 
 
 def test_a_file_changed_within_the_same_second_is_read_again(tmp_path: Path) -> None:
-    """Of the same size and time: Python's cache of compiled files would not see it."""
+    """With the same size and time, Python's cache of compiled files would not notice it."""
     path = tmp_path / "own.py"
     for value in (1, 2):
         path.write_text(f"number = {value}\n")

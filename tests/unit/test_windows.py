@@ -133,7 +133,7 @@ define void @enter(ptr %a, ptr %b, ptr %c, i64 %d, i64 %e, i64 %f, i64 %g) {
 @pytest.mark.skipif(not HERE, reason="its instructions are those of x86-64")
 @pytest.mark.parametrize("lanes", [1, 4])
 def test_code_for_windows_computes_the_same_bits(lanes: int) -> None:
-    """It is run here by Windows's rules for calls, its probe of the stack answered by `ret`."""
+    """It runs here with the calling convention of Windows; its stack probe is replaced by `ret`."""
     ours, windows = (Worlds(program(), lanes, lanes=lanes) for _ in range(2))
     start = np.random.default_rng(3).uniform(-1, 1, (lanes, MANY))
     for worlds in (ours, windows):
@@ -155,7 +155,7 @@ def test_code_for_windows_computes_the_same_bits(lanes: int) -> None:
 
 @pytest.fixture
 def profile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A user's profile, and Windows's way of keeping files."""
+    """A user's profile, with the file layout of Windows."""
     home = tmp_path / "home"
     monkeypatch.setattr(Path, "home", lambda: home)
     monkeypatch.setattr(cache, "WINDOWS", True)

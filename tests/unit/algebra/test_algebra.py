@@ -115,7 +115,7 @@ def test_blocks_of_three_round_trip() -> None:
 
 
 def points() -> Array:
-    """In the cone, beside it, and in its polar cone, of wide and of narrow cones."""
+    """Points inside, outside and in the polar of wide and narrow cones."""
     rng = np.random.default_rng(5)
     return np.concatenate([rng.normal(size=(60, 3)) * [1, s, s] for s in (1.0, 0.03)])
 

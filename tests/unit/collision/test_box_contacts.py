@@ -54,7 +54,7 @@ def test_closest_points_of_segment_and_box() -> None:
 
 
 def test_separated_boxes_do_not_touch() -> None:
-    """A step sees by it who is far away."""
+    """The step uses this to detect distant boxes."""
     at, boxes, random = capsule_at(), boxes_at(), np.random.default_rng(5)
     far = 0
     for _ in range(60):
@@ -145,7 +145,9 @@ def test_a_box_on_an_equal_box_has_four_contacts(off: float) -> None:
 
 @pytest.mark.parametrize("aside", [0.0, 3e-5])
 def test_contact_stiffness_of_a_turned_box_is_continuous(aside: float) -> None:
-    """From four contacts to eight within milliradians: one that comes shares with its neighbor."""
+    """From four contacts to eight within milliradians: a new contact shares the load of its
+    neighbor.
+    """
     at, half, before = shares_at(), np.array([0.1, 0.08, 0.05]), 4.0
     for turn in np.linspace(0, 2e-3, 4001):
         R = Rotation.from_euler("z", turn).as_matrix()

@@ -78,7 +78,7 @@ def test_the_broad_phase_finds_all_near_candidates(
 
 
 def test_bodies_attached_to_a_foot_are_tested_separately() -> None:
-    """Its edges may touch where the ball around it does not."""
+    """Their edges may touch where the bounding ball does not."""
     robot = Robot.of(read_mjcf(LIMBS))
     scene: Any = Simulation(robot, terrain="sine", contacts="all").plan.scene
     usual = {scene.candidates[i].name for i in scene.geometry.primary}

@@ -63,7 +63,9 @@ def test_run_prints_a_readable_summary(capsys: pytest.CaptureFixture) -> None:
 def test_a_robot_with_only_foot_contacts_sinks_and_is_reported(
     contacts: str, tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
-    """A pole on a ball: without its head it swings below the ground, and the run says so."""
+    """A pole on a ball: without contacts at its head it swings below the ground, and the run
+    warns.
+    """
     path = tmp_path / "pole.xml"
     path.write_text(
         """<mujoco><worldbody><body name="pole" pos="0 0 .5" euler="10 0 0"><freejoint/>

@@ -33,7 +33,9 @@ def fuzz() -> ModuleType:
 
 @pytest.mark.parametrize("kind", ["law", "stepper", "terrain", "gait"])
 def test_hostile_parameters_are_rejected_or_harmless(kind: str, fuzz: ModuleType) -> None:
-    """In one sentence that names it, else it is finite and of the length that was declared."""
+    """Either one sentence names the parameter, or the value is finite and of the declared
+    length.
+    """
     package, family = fuzz.FAMILIES[kind]
     for name in registry.names(package):
         try:

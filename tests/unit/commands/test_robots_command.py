@@ -28,7 +28,7 @@ PAGE = "before\n<!-- checked robots -->\nold\n<!-- end of checked robots -->\naf
 def test_a_failing_robot_does_not_end_the_run(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Its row says why; the page gets the table between its two lines."""
+    """Its row gives the reason; the page gets the table between its two markers."""
     files = {"broken.urdf": "<robot", "floats.urdf": '<robot name="r"/>', "tower.xml": TIPS_OVER}
     for name, text in files.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
@@ -72,8 +72,8 @@ def test_missing_textures_and_muscles_do_not_prevent_a_run(
 
 
 def test_soft_file_servos_are_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A table on four legs that slide: by its own servos it sags by 49 of 500 mm and more, by sized
-    ones it stands. A pole on a stand whose hinge nothing holds gives way there.
+    """A table on four sliding legs sags by 49 of 500 mm or more with its own servos, and stands
+    with sized ones. A pole on an undriven hinge collapses.
     """
     leg = """<body name="leg{0}" pos="{1} {2} 0"><joint name="slide{0}" type="slide" axis="0 0 1"/>
         <geom name="foot{0}" type="sphere" size=".02" pos="0 0 -.48" mass=".2"/></body>"""
@@ -121,7 +121,7 @@ def test_a_missing_robot_package_is_named(monkeypatch: pytest.MonkeyPatch) -> No
 def test_files_are_compared_with_mujoco_in_four_scenes(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A tower that flies, drops, tips over and falls, and a file that is none."""
+    """A tower that flies, drops, tips over and falls, and a file that is not a robot."""
     page, tower, broken = (tmp_path / name for name in ("page.md", "tower.xml", "broken.urdf"))
     page.write_text(PAGE.replace("checked robots", "robots compared with MuJoCo"), encoding="utf-8")
     tower.write_text(TIPS_OVER, encoding="utf-8")
@@ -187,7 +187,7 @@ def test_paths_are_shortened_to_where_they_differ() -> None:
 def test_each_robot_is_reported_when_it_is_done(
     beside: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """In a line on standard error; which engine is at work before, where all is told."""
+    """In one line on standard error; with verbose output the current engine before that."""
     arm = tmp_path / "arm.xml"
     arm.write_text(
         '<mujoco><worldbody><body pos="0 0 2"><joint name="j" axis="0 1 0"/><geom type="capsule"'

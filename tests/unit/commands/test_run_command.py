@@ -192,7 +192,7 @@ def test_absurd_input_is_refused(
 def test_compare_needs_contacts_and_a_writable_folder(
     tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
-    """Both are told before the long measurement."""
+    """Both errors are reported before the long measurement."""
     assert cli.main(["compare", robot(tmp_path, "swing")]) == 2
     assert "swing" in capsys.readouterr().err
     (tmp_path / "file").touch()

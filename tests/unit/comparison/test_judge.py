@@ -157,7 +157,7 @@ def whole(log: xr.Dataset, tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 
 def judged(data: bytes, folder: Path) -> None:
-    """Reads a file of these bytes as a trajectory; TarsusError if it is none."""
+    """Read a file of these bytes as a trajectory; TarsusError if it is invalid."""
     (folder / "bad.nc").write_bytes(data)
     robot = tarsus.load("mini_cheetah")
     trajectory(arrays_of(read_arrays(folder / "bad.nc"), robot), robot)
@@ -196,7 +196,7 @@ def test_damaged_logs_load_or_are_rejected_in_one_sentence(whole: bytes, tmp_pat
 
 
 def test_missing_fill_values_are_ignored(log: xr.Dataset, tmp_path: Path) -> None:
-    """Of NaN, said to fill whole numbers, xarray would warn in words of its own."""
+    """For a NaN fill value of integers xarray would issue its own warning."""
     odd = log.drop_vars("u").assign(u=log["u"].astype(np.int32))
     file = tmp_path / "odd.nc"
     odd.to_netcdf(file, engine="scipy")
@@ -238,7 +238,7 @@ def test_invalid_files_and_robots_are_rejected(
 
 
 def test_a_log_names_the_robot_s_file(tmp_path: Path) -> None:
-    """It is found, unless it is gone or is no longer the file that was simulated."""
+    """The file is used unless it is missing or has changed since the simulation."""
     file = tmp_path / "dog.xml"
     file.write_text(to_mjcf(tarsus.load("mini_cheetah")))
     simulation = tarsus.Simulation(tarsus.load(file), controller="stand")

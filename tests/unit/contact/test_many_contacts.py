@@ -24,7 +24,9 @@ GIVE = 0.5  # of its own mobility: what the last constraint gives
 
 
 def coupled(M: SX, W: SX, J: SX, builder: Builder) -> Coupling:
-    """Contacts with directions W (3n, nu); constraints J (m, nu), of which the last gives way."""
+    """Contacts with directions W (3n, nu), and constraints J (m, nu), the last of which is
+    compliant.
+    """
     factor, constraints = factorize_tree(lower(M), NU), None
     if J.shape[0]:
         half = [factor.backward(ca.horzsplit(row)) for row in ca.vertsplit(J)]

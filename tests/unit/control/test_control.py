@@ -39,9 +39,10 @@ STRAIGHT = np.eye(3)
 
 
 def quadruped(axes, knees, offsets, rotation=STRAIGHT) -> Mechanism:
-    """A 20 kg quadruped: signs of the three axes, knee angle of front and hind, abad-hip vector.
+    """Quadruped of 20 kg: signs of the three axes, knee angles of front and hind legs, abad-hip
+    vector.
 
-    `rotation` turns the thigh's frame in its parent, which must change nothing but the numbers.
+    `rotation` turns the thigh's frame in its parent, which changes only the numbers.
     """
     solid = Inertia(1.0, np.zeros(3), 0.01 * np.eye(3))
     bodies, feet, motors, stand = (
@@ -392,7 +393,7 @@ def test_trot_walks_straight_in_mujoco():
 
 
 def headings(q: np.ndarray) -> np.ndarray:
-    """Of coordinates (times, worlds, nq), rad, continuous in time."""
+    """Headings for coordinates (times, worlds, nq), rad, continuous in time."""
     w, x, y, z = np.moveaxis(q[..., 3:7], -1, 0)
     return np.unwrap(np.arctan2(2 * (x * y + w * z), 1 - 2 * (y * y + z * z)), axis=0)
 

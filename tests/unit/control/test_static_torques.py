@@ -27,7 +27,7 @@ ARM = """<mujoco><worldbody><body pos="0 0 1"><joint name="a" axis="0 1 0" stiff
 
 @pytest.mark.parametrize("name", ["starleth", "hoap1", "biped"])
 def test_a_robot_stands_still_from_the_first_step(name: str) -> None:
-    """On rigid ground, where feet stand as high as in the posture; without the torques it sags."""
+    """On rigid ground, where feet have the heights of the posture; without the torques it sags."""
     moved = []
     for hold in (True, False):
         simulation = tarsus.Simulation(name, controller="stand", dt=0.001)
@@ -106,7 +106,7 @@ def test_static_torques_through_loops_and_gears_match_virtual_work(text: str) ->
 @pytest.mark.skipif(robots_folder() is None, reason="needs example-robot-data")
 @pytest.mark.filterwarnings("ignore::tarsus.errors.TarsusWarning")
 def test_static_torques_reduce_the_lean_of_cassie() -> None:
-    """Its leaf springs are not in balance where it starts, so that some of the lean stays."""
+    """Its leaf springs are not in equilibrium at the start, so some of the lean remains."""
     folder = robots_folder()
     assert folder is not None
     cassie = tarsus.load(folder / LEGGED["cassie"])

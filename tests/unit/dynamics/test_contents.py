@@ -109,7 +109,7 @@ def test_changed_body_frames_are_reported() -> None:
 
 
 def test_the_actuator_choice_that_applies_speed_limits_is_reported() -> None:
-    """Those of a URDF file's motors, of some of them alone, and of a robot that has none there."""
+    """For all motors of a URDF file, for some of them, and for a robot without motors there."""
     matter = """<inertial><mass value="1"/><inertia ixx=".1" iyy=".1" izz=".1" ixy="0" ixz="0"
     iyz="0"/></inertial>"""
     links = "".join(f'<link name="{name}">{matter}</link>' for name in ("base", "a", "b"))

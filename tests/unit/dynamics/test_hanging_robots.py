@@ -22,7 +22,7 @@ DOOR = """<body name="door" pos="2 0 .44"><joint name="hinge" axis="0 0 1" pos="
 
 
 def beside(other: str, actuators: str = "", equality: str = "") -> Robot:
-    """A quadruped of four legs of three joints, and something else in its world."""
+    """A quadruped with four legs of three joints, and another mechanism in its world."""
     text, number = LEGS, 0
     while "<joint axis" in text:
         text = text.replace("<joint axis", f'<joint name="j{number}" axis', 1)

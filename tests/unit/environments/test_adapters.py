@@ -79,7 +79,7 @@ def test_rsl_rl_receives_the_environment_outputs() -> None:
 
 @pytest.mark.slow
 def test_stable_baselines_learns() -> None:
-    """80 rounds of its PPO: robots are paid more than at the beginning."""
+    """80 rounds of its PPO increase the reward."""
     learners = pytest.importorskip("stable_baselines3")
     from tarsus.environments.stable_baselines3_api import BaselinesEnv
 
@@ -99,7 +99,7 @@ def test_stable_baselines_learns() -> None:
 
 @pytest.mark.slow
 def test_rsl_rl_learns() -> None:
-    """Its runner, 60 rounds of its PPO."""
+    """60 rounds of its PPO, by its runner."""
     runners = pytest.importorskip("rsl_rl.runners")
     tensors = pytest.importorskip("tensordict")
     from tarsus.environments.rsl_rl_api import RslEnv
@@ -134,7 +134,7 @@ def test_rsl_rl_learns() -> None:
 
 
 def paid(environment: tarsus.Environment, policy: Any) -> float:
-    """Of four seconds of a policy without noise, a second."""
+    """Reward per second in four seconds of a policy without noise."""
     seen, total = environment.reset(7), 0.0
     for _ in range(200):
         out = environment.step(policy(seen))

@@ -35,7 +35,7 @@ def worlds() -> tarsus.Environment:
 
 
 def actions(count: int, size: int, at: int) -> np.ndarray:
-    """Of each world by its own number."""
+    """Actions that depend only on the number of the world."""
     k = np.arange(count)[:, None] + 1.0
     return np.sin(k * np.arange(1, size + 1) + 0.7 * at)
 
@@ -256,7 +256,7 @@ def test_shared_arrays_contain_every_outcome() -> None:
 
 
 def test_start_tilt_bounds_the_initial_tilt() -> None:
-    """About a level axis that points anyhow: all tilts up to the greatest are alike likely."""
+    """About a random horizontal axis; tilts are uniform up to the largest."""
     part, most = SX.sym("part", 2), 3.0
     turned = Function("f", [part], [_tilt(SX(most), [part[0], part[1]])])
     drawn = np.random.default_rng(0).random((50, 2))

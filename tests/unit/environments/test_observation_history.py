@@ -125,7 +125,9 @@ def test_the_mirror_image_of_a_history_mirrors_each_period(file: str) -> None:
 def test_a_played_policy_observes_its_history(
     law: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What came before stays as it was seen, though commands and pushes change what is seen now."""
+    """Earlier observations stay as recorded, although commands and pushes change the current
+    one.
+    """
     from tarsus.learning.network import Network
     from tarsus.learning.play import draw_policy_trials, run_trials
     from tarsus.learning.policy import ObservationScale, Policy

@@ -28,7 +28,7 @@ FLAGS = ("-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-ffp-contract
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A ball with an arm thrown over a field of heights: loops, masks and a table in its step."""
+    """A ball with an arm thrown over a height field: loops, masks and a table in its step."""
     folder = tmp_path_factory.mktemp("c")
     (folder / "ball.xml").write_text(BALL)
     heights = 0.05 * np.random.default_rng(0).random((30, 30))
@@ -57,7 +57,7 @@ def test_exported_c_matches_the_simulator_bitwise_without_warnings(
 
 @pytest.mark.skipif(not COMPILERS, reason="no C compiler")
 def test_test_vectors_detect_a_wrong_number(written: Path, tmp_path: Path) -> None:
-    """A mass that is off by a part in a billion fails; the example runs and allocates nothing."""
+    """A mass that is wrong by 1e-9 fails; the example runs and allocates nothing."""
     text = (written / "my_ball_1.c").read_text()
     assert not re.search(r"\b(malloc|calloc|realloc|free|alloca)\s*\(", text)
     changed = text.replace("9.81", "9.81000001")

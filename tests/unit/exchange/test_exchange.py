@@ -164,7 +164,7 @@ def test_tables_of_other_tools_are_judged(log: xr.Dataset, ball: Path, tmp_path:
 
 
 def bag(log: xr.Dataset, path: Path, change: Callable[[Any], None] = lambda m: None) -> None:
-    """What a robot with ROS 2 would have recorded of a log."""
+    """ROS 2 bag that a robot would have recorded of a log."""
     from rosbags.rosbag2 import Writer
     from rosbags.typesys import Stores, get_typestore
 

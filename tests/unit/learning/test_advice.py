@@ -54,7 +54,7 @@ def test_unsuitable_robots_get_no_defaults() -> None:
 
 @pytest.mark.skipif(robots_folder() is None, reason="example-robot-data is not installed")
 def test_a_robot_without_rotor_inertia_takes_shorter_steps() -> None:
-    """Torques held for 4 ms may hardly damp light links: Go2's, not ANYmal's."""
+    """Torques that are constant for 4 ms hardly damp light links: Go2's, but not ANYmal's."""
     folder = robots_folder()
     files = {"go2_description/urdf/go2.urdf": 0.002}
     files["anymal_c_simple_description/urdf/anymal.urdf"] = 0.004

@@ -144,9 +144,8 @@ def test_a_symmetric_network_is_equivariant() -> None:
 
 @pytest.mark.parametrize(("name", "turned"), [("mini_cheetah", 4), ("starleth", 4), ("hyq", 0)])
 def test_motors_have_mirror_images(name: str, turned: int) -> None:
-    """Left and right legs are images of each other; mirroring twice changes nothing.
-
-    Abduction changes its sign unless the axes of the file are mirrored already.
+    """Left and right legs mirror each other, and mirroring twice is the identity. Abduction
+    changes its sign unless the axes of the file are mirrored already.
     """
     robot = load(name)
     found = mirrored_motors(robot, robot.keyframes["stand"])
@@ -201,7 +200,7 @@ def test_the_observer_gives_the_observations_of_the_environment(worlds: tarsus.E
 
 
 class Unmeasured(Velocity):
-    """A task that measures nothing."""
+    """Task without measures."""
 
     def measures(self, now: StateView) -> dict[str, Measured]:
         return {}
@@ -382,7 +381,7 @@ def test_a_missing_package_is_reported_before_training(
 
 @pytest.mark.slow
 def test_a_killed_run_resumes_to_the_same_bits(tmp_path: Path) -> None:
-    """With a real kill -9, again and again, at whatever it does then."""
+    """With kill -9 at random times, repeatedly."""
     command = [sys.executable, "-m", "tarsus", "learn", "velocity", "--no-pictures", "--every", "0"]
     command += ["--seed", "3", "--rounds", "40", "--set", *SETTINGS, "--out"]
     subprocess.run([*command, str(tmp_path / "whole")], check=True, stdout=subprocess.DEVNULL)
@@ -418,7 +417,7 @@ def still(about: dict) -> Policy:
 
 @pytest.mark.slow
 def test_trials_are_the_same_in_both_engines(worlds: tarsus.Environment) -> None:
-    """A robot asked to stand, that does, without pushes or noise in the way: both say so."""
+    """A robot that is commanded to stand, without pushes or noise, stands in both engines."""
     lesson = TrainingSpec(settings=("speed=0,0", "turn=0,0", "push=0", "lift=0"))
     policy = still(lesson.metadata(lesson.create_environment(1)))
     course = draw_trials(TrainingSpec().task_and_robot()[0], 12, 3, 3.0, seed=1)
@@ -434,8 +433,10 @@ def test_trials_are_the_same_in_both_engines(worlds: tarsus.Environment) -> None
 def test_a_policy_sees_commands_and_pushes_at_once_and_is_judged_before_the_next(
     worlds: tarsus.Environment, monkeypatch: pytest.MonkeyPatch, law: str
 ) -> None:
-    """In free flight, where velocities are known: another command every two periods, a push of
-    2 m/s before the fourth of six. Then a period upside down, which is a fall at its end.
+    """In free flight, where velocities are known: a new command every two periods, and a push of 2
+    m/s before the fourth of six periods.
+
+    Then a period upside down, which is a fall at its end.
     """
     policy, seen, kept = still(TrainingSpec().metadata(worlds)), [], {}
     course = draw_trials(replace(TrainingSpec().task_and_robot()[0], start_offset=0.0), 12, 1, 0.12)

@@ -88,7 +88,7 @@ def test_readings_match_a_simulation_across_command_changes() -> None:
 
 
 def test_observations_match_between_training_and_play() -> None:
-    """What `play` sees of worlds that it changed: at rest, and after a step."""
+    """Observations of `play` in changed worlds: at rest, and after a step."""
     env = tarsus.Environment(Sensing(**SURE), precision="float64", worlds=3, seed=4)
     eyes, noise = TaskObserver(env.work, env.terrain.parameters()), np.random.default_rng(0)
     assert set(eyes.inputs) == {"tau", "impulse", *(f"sensed.{name}" for name in SENSORS)}
@@ -118,8 +118,8 @@ def test_sensor_noise_appears_in_observations() -> None:
 
 
 def offsets(worlds: int, periods: int, **options: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """What a bias adds to observations (periods, worlds, k), to final ones, and where episodes
-    ended (periods, worlds); the noise of both is the same.
+    """Bias of observations (periods, worlds, k) and of final ones, and the ends of episodes
+    (periods, worlds); the noise of both is the same.
     """
     task = Velocity(episode=0.1, **options)
     pair = [

@@ -25,7 +25,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
 
 def test_the_version_is_defined_once() -> None:
-    """Whatever else tells it agrees: the changelog, the citation."""
+    """The changelog and the citation agree with it."""
     assert PROJECT["project"]["dynamic"] == ["version"] and "version" not in PROJECT["project"]
     changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     newest = re.search(r"^## \[([\d.]+)\]", changes, re.MULTILINE)

@@ -35,7 +35,7 @@ def test_mini_cheetah_jumps(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_mini_cheetah_walks_on_rough_ground(tmp_path: Path) -> None:
-    """On ground of 2 cm either way; its own grows with what it masters."""
+    """On ground of +-2 cm; the ground of the training grows with its success."""
     lesson = TrainingSpec("rough", terrain="rough", settings=(FALL,))
     fell, errors = learned(lesson, 200, tmp_path)
     assert fell <= 10 and errors["speed"] < 0.1

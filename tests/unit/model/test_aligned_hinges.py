@@ -24,7 +24,7 @@ AXES = ("0 0 1", "1 0 0", "0.6 0.8 0")
 def arm(
     middle: str = MIDDLE, axes: tuple[str, str, str] = AXES, offset: str = "0 0 0", mass: str = ""
 ) -> str:
-    """A floating trunk and an arm on three hinges, mass between them if asked for."""
+    """A floating trunk and an arm on three hinges, with mass between them on request."""
     solid = f'<inertial><mass value="1"/>{INERTIA}</inertial>'
     lower, upper = middle.split()
     links = (

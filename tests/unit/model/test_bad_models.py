@@ -270,7 +270,7 @@ def test_a_root_called_world_is_fixed() -> None:
 
 
 def test_a_massless_root_is_fixed() -> None:
-    """It could turn about that joint without any force; with a mass fixed to it, it floats."""
+    """It could turn about that joint without force; with a mass fixed to it, it floats."""
     arm = (link("a", ""), link("b"), joint("j", "a", "b"))
     with warned("massless-root-fixed", "a"):
         assert not check(read_urdf(urdf(*arm))).floating

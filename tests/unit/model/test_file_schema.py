@@ -103,7 +103,7 @@ def test_codes_of_the_table_match_the_checks() -> None:
 def test_unknown_names_are_found_in_classes_and_in_included_and_attached_files(
     tmp_path: Path,
 ) -> None:
-    """MuJoCo refuses them, so the walk sees them only in files of later versions."""
+    """MuJoCo rejects them, so the walk finds them only in files of later versions."""
     (tmp_path / "classes.xml").write_text(
         "<mujoco><default><joint new='1'/><default class='a'><geom next='1'/></default></default>"
         "</mujoco>"

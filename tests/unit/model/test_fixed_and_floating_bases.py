@@ -54,7 +54,7 @@ def rig(free: str, more: str = "", **options: object) -> Robot:
 @pytest.mark.parametrize("ends", ENDS)
 @pytest.mark.filterwarnings("ignore::tarsus.errors.TarsusWarning")
 def test_a_fixed_base_equals_a_file_without_free_joint(ends: str) -> None:
-    """Frames, contacts, loops to the base, a free body beside it: all as in the other file."""
+    """Frames, contacts, loops to the base, and another free body agree."""
     mine, theirs = rig(FREE, ENDS[ends], floating=False), rig("", ENDS[ends])
     assert not mine.floating and mine.body_names == theirs.body_names == ("leg", "shin", "ball")
     assert [c.name for c in mine.candidates] == [c.name for c in theirs.candidates]
@@ -155,7 +155,7 @@ def held_rod(folder: Path) -> Robot:
 
 
 def test_sweeps_can_vary_the_height_of_a_fixed_base(tmp_path: Path) -> None:
-    """The rod swings as a pendulum, wherever its base is held, for the base does not give way."""
+    """The rod swings as a pendulum at every height, because the base is rigid."""
     pytest.importorskip("pyarrow")
     held_rod(tmp_path)
     heights = [0.7, 5.0]
@@ -176,7 +176,9 @@ def test_sweeps_can_vary_the_height_of_a_fixed_base(tmp_path: Path) -> None:
 
 
 def test_identification_can_fix_the_base(tmp_path: Path) -> None:
-    """A log without our attributes of an arm on a stand; if the base floated it would not fit."""
+    """A log without Tarsus attributes of an arm on a stand; with a floating base it would not
+    fit.
+    """
     truth = Simulation(held_rod(tmp_path), dt=2e-3, controller=None, varied={"damping": "j"})
     truth.set(damping=0.8)
     q, u = [truth.q], [truth.u]

@@ -94,7 +94,7 @@ def test_flexible_bodies() -> None:
 
 
 def test_friction_against_turning_and_rolling() -> None:
-    """With its largest numbers; a floor's only where no geom on it goes before."""
+    """With its largest values; those of a floor only if no geom on it has priority."""
     foot = 'condim="6" friction=".8 .02 .01"'
     with pytest.warns(TarsusWarning, match=r"condim 4 or 6 of a, b, up to 0.02 m and 0.01 m"):
         _unsupported(FLOOR + _body("a", foot) + _body("b", 'condim="4"') + _body("c"))

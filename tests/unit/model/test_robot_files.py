@@ -144,8 +144,8 @@ def test_files_named_by_meshes_are_checked(tmp_path: Path, pipe: str) -> None:
 
 
 def test_mujoco_reads_no_element_that_tarsus_skipped(tmp_path: Path, pipe: str) -> None:
-    """Its own parser takes what stands between these attributes for elements, and opens the pipe;
-    it knows capital letters too.
+    """MuJoCo's parser takes the text between these attributes for elements, and opens the pipe;
+    it accepts capital letters, too.
     """
     trick = '<custom><text name="<!--" data="x"/></custom><asset><mesh file="pipe.obj"/></asset>'
     trick += '<custom><text name="-->" data="x"/></custom>'

@@ -125,7 +125,7 @@ def test_the_root_starts_at_its_file_pose() -> None:
 
 @pytest.mark.filterwarnings("ignore:.*fixed to the world:tarsus.errors.TarsusWarning")
 def test_a_joint_may_point_towards_the_root() -> None:
-    """On a stand, the leg the joint's parent and the trunk its child."""
+    """A robot on a stand, with the leg as the parent of a joint and the trunk as its child."""
     stand = '<joint name="bolt" type="fixed"><parent>world</parent><child>trunk</child></joint>'
     turned = hip("<xyz>0 -0.6 -0.8</xyz>", '<pose relative_to="leg"/>', ("leg", "trunk"))
     ours = read_sdf(sdf(TRUNK + LEG + turned + stand, "1.7"))

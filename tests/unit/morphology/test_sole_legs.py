@@ -69,7 +69,9 @@ def reachable(leg: SoleLeg, count: int) -> Array:
 
 
 def missed(made: Compiled, angles: Array) -> tuple[float, float]:
-    """What forward of inverse differs by, and what the inverse says of it."""
+    """Difference between forward kinematics of the solution and the target, and the error that
+    the solver reports.
+    """
     R, p, _ = (np.array(v) for v in made.forward(angles))
     found, told = made.inverse(R, p)
     again = [np.array(v) for v in made.forward(found)[:2]]

@@ -62,7 +62,7 @@ def test_a_biped_is_bent_only_as_far_as_needed() -> None:
 
 
 def test_commands_of_bipeds_scale_with_leg_length() -> None:
-    """Froude's law: a robot twice as long is asked for the square root of two times the speed."""
+    """Froude's law: a robot twice as long gets commands larger by the square root of two."""
     task = Velocity().fitted(HOAP1)
     length = strides(HOAP1)[0].length
     assert task.speed == pytest.approx((0, 0.2 * np.sqrt(9.81 * length)))
@@ -82,7 +82,9 @@ def test_actions_move_legs_but_not_arms() -> None:
 
 
 def test_joints_without_actions_are_damped() -> None:
-    """Arms that hang get servos by their inertia, as far as the step bears it; legs keep theirs."""
+    """Hanging arms get servos by their inertia, within the stability limit of the step; legs
+    keep theirs.
+    """
     q, dt = np.array(HOAP1.keyframes["stand"], float), 0.002
     arms = [k for k, motor in enumerate(HOAP1.actuators) if "ARM" in motor.joint]
     usual, held = (servo.gains(HOAP1, q, feet(HOAP1), dt, some) for some in ((), arms))

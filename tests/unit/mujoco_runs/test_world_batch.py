@@ -29,8 +29,8 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_batch_matches_mujoco_batch(tmp_path: Path) -> None:
-    """The same loop on both; the cart pole touches nothing, so they differ by their integrators, of
-    first order both: half the step, half the distance.
+    """The same loop on both; without contacts they differ by their integrators, both of first
+    order: half the step, half the difference.
     """
     mujoco = pytest.importorskip("mujoco")
     from mujoco.batch import Batch

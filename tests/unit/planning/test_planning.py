@@ -81,7 +81,7 @@ def test_cubic_splines_are_hermite_splines() -> None:
 
 
 def test_alternating_sides_are_half_a_stride_apart() -> None:
-    """Of the share of samples that stride; the others, and the first, are as they were drawn."""
+    """In the share of samples that alternate; the others, and the first, are unchanged."""
     image = leg_symmetries(tarsus.load("mini_cheetah"))[0]
     found = strides((0.5, 0.4), (image,), 0.1)
     assert found is not None and found.half == 2
@@ -118,7 +118,7 @@ def test_plans_continue_the_alternation_of_legs() -> None:
 
 
 def test_a_rollout_is_the_simulation_under_the_same_servos(planner: tarsus.Planner) -> None:
-    """End, costs, and the way ahead of a plan in force: by a Simulation step after step."""
+    """Final state, costs, and the prediction under an active plan, by a Simulation step by step."""
     robot, weights = planner.robot, planner.goal.weights()
     random = np.random.default_rng(2)
     knots = np.tile(planner.targets(0.0), (FEW, TIMING.knots, 1))
@@ -220,8 +220,8 @@ def test_a_delayed_plan_starts_at_the_predicted_state() -> None:
 
 
 def test_mppi_is_the_mean_under_weighted_samples() -> None:
-    """Of a Gaussian sample and a square cost the exact mean is known: exp(-c (x - a)^2 / lambda)
-    times the Gaussian is another Gaussian (Williams 2017).
+    """For Gaussian samples and a quadratic cost the exact mean is known: exp(-c (x - a)^2 /
+    lambda) times the Gaussian is another Gaussian (Williams 2017).
     """
     spread, goal = 0.5, np.array([[0.4]])
     method = MPPI(samples=200_000, temperature=1.0)
@@ -271,7 +271,7 @@ def test_diverged_samples_are_ignored(name: str) -> None:
 
 
 def test_paired_legs_move_equally() -> None:
-    """Left and right as the mirror of the robot says; front and hind, diagonals: the same feet."""
+    """Left and right legs mirror each other; front and hind legs, and diagonals, move equally."""
     robot = tarsus.load("mini_cheetah")
     found = leg_symmetries(robot)
     mirror = mirrored_motors(robot, robot.keyframes["stand"])

@@ -85,8 +85,7 @@ def test_joint_friction_scales_with_the_torque_limit(standing: BoundPolicy) -> N
 @pytest.mark.parametrize(("law", "share"), [("moreau", 0.25), ("", 0.9)])
 def test_friction_locks_joints(standing: BoundPolicy, law: str, share: float) -> None:
     """With the torque limit as dry friction, joints hardly move, though the robot is dropped.
-
-    In MuJoCo dry friction is a soft constraint, so that they creep.
+    In MuJoCo dry friction is a soft constraint, so they creep.
     """
     plan = replace(STILL, seconds=0.2)
     trials = draw(standing, plan)

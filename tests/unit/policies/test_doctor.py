@@ -58,7 +58,9 @@ def test_sway_counts_only_time_before_the_fall() -> None:
 
 
 def test_breadth_first_joints_match_isaac_lab() -> None:
-    """Of Mini Cheetah: hips sideways, then hips, then knees, as the file lists the legs."""
+    """For Mini Cheetah: abduction joints, then hips, then knees, with legs in the order of the
+    file.
+    """
     robot = resolve.robot("mini_cheetah")
     joints = tuple(motor.joint for motor in robot.actuators)
     policy = SimpleNamespace(robot=robot, actuators=np.array([3, 0, 1, 2, *range(4, 12)]))

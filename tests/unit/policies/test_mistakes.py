@@ -30,7 +30,7 @@ CONTRACT = Contract(
 
 
 def meaning(contract: Contract, joints: tuple[str, ...]) -> tuple[object, ...]:
-    """What a contract does: joints by name, and terms as the network sees them."""
+    """Effect of a contract: joints by name, and terms as the network observes them."""
     names = [joints[j] if isinstance(j, int) else j for j in contract.joints or ()]
     terms = [
         (t.name, numbers(t.scale), t.history, tuple(t.options.get("order", ()) or ()))
@@ -84,7 +84,7 @@ def test_scales_from_torque_limit_and_stiffness_are_tried() -> None:
 
 
 def _same(one: tuple[object, ...], other: tuple[object, ...]) -> bool:
-    """Equal, the order of a command that is the usual one being none."""
+    """Return whether two values are equal, where the default order of a command equals none."""
     plain = [
         tuple((*part[:-1], () if part[-1] == (0, 1, 2) else part[-1]))
         if isinstance(part, tuple)
@@ -103,7 +103,7 @@ def test_gains_in_the_robot_s_order_are_undone() -> None:
 
 
 def test_impossible_mistakes_are_not_tried() -> None:
-    """Without history, quaternion and gravity there is nothing to mend in them."""
+    """Without history, quaternion and gravity there is nothing to undo in them."""
     plain = CONTRACT.with_values("test", terms=(Term("joint_pos"),), kp=20.0)
     tried = {name for name, _, _ in changes(plain, named(plain))}
     assert not tried & {"history", "quaternion order", "sign of gravity", "order of gains"}

@@ -175,7 +175,7 @@ def test_recurrent_state_is_passed_between_calls(tmp_path: Path) -> None:
 
 
 def test_wilson_s_interval() -> None:
-    """Of 200 in 200 and of 0 in 10: 0.9812 to 1 and 0 to 0.2775 (Wilson 1927)."""
+    """For 200 of 200 and 0 of 10: 0.9812 to 1 and 0 to 0.2775 (Wilson 1927)."""
     np.testing.assert_allclose(Survival(200, 200).interval, (0.98116, 1.0), atol=1e-4)
     np.testing.assert_allclose(Survival(0, 10).interval, (0.0, 0.27753), atol=1e-4)
 

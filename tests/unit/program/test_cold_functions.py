@@ -33,7 +33,7 @@ LINKER = native._jit.__wrapped__
 
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty cache, and a session that has loaded nothing yet."""
+    """An empty cache, and a session that has loaded nothing."""
     monkeypatch.setenv("TARSUS_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(native, "_loaded", {})
     native.compiler(optimizes())
@@ -60,7 +60,7 @@ def told(x: float) -> float:
 
 
 def objects(folder: Path) -> list[str]:
-    """What has been compiled: "" the kernel, else a loop's number."""
+    """Compiled objects: "" for the kernel, otherwise the number of a loop."""
     return sorted(file.name.partition(".")[2].removesuffix("o") for file in folder.glob("*.o"))
 
 

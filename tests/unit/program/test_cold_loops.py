@@ -29,8 +29,10 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def counting(tell: Callable[[str], object] = len, cold: bool = True) -> Program:
-    """x counts up by one; from 10 on its square comes from a table, from 1000 on it is set to
-    what it was by a loop inside that loop. What is traced tells its name.
+    """Program in which x counts up by one; from 10 on its square comes from a table, and from 1000
+    on a nested loop sets it to its start value.
+
+    Each traced body records its name.
     """
     b = Builder("counting")
     x = b.declare("x", 1)

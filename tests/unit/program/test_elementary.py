@@ -110,7 +110,7 @@ def evaluate(
 
 
 def neighbors(points: list[float]) -> list[float]:
-    """Points and numbers just beside them, at distances from tiny to moderate."""
+    """Points and numbers close to them, at distances from tiny to moderate."""
     beside = [
         p * (1 + side * 2.0**-k) for p in points for k in (52, 40, 23, 12, 4) for side in (1, -1)
     ]

@@ -26,8 +26,8 @@ Step = Callable[[float, float, np.ndarray], tuple[float, np.ndarray]]
 
 
 def program() -> Program:
-    """`x` counts; from 3 on a first loop puts x into `kept`, from 5 on a second one 10 x; a world
-    that enters neither leaves what is there.
+    """Program in which `x` counts; from 3 on a first loop stores x in `kept`, from 5 on a
+    second one 10 x; a world that enters neither keeps the old value.
     """
     b = Builder("ends")
     x, kept, b_x = b.declare("x", 1), b.declare("kept", 2), b.parameter("step")
@@ -49,9 +49,9 @@ def said(x: float, step: float, kept: np.ndarray) -> tuple[float, np.ndarray]:
 
 
 def passes() -> Program:
-    """A step made of rounds, each of which may enter a cold loop: x counts on until it is no
-    multiple of three any more, from 4 on a round puts it into `kept`; behind them a loop that
-    doubles `kept` beyond 9.
+    """Step of several passes, each of which may enter a cold loop: x counts until it is not a
+    multiple of three, from 4 on a pass stores it in `kept`; then a loop doubles `kept` beyond
+    9.
     """
     b = Builder("passes")
     x, kept, step = b.declare("x", 1), b.declare("kept", 2), b.parameter("step")
@@ -79,7 +79,7 @@ def rounds_of(x: float, step: float, kept: np.ndarray) -> tuple[float, np.ndarra
 
 
 def follow(worlds: Worlds, steps: np.ndarray, after: Step) -> list[np.ndarray]:
-    """Seven steps of six worlds beside what each does alone; what is kept after each."""
+    """Compare seven steps of six worlds with each world alone; return `kept` after each step."""
     begin, told = np.arange(12.0).reshape(6, 2), list[np.ndarray]()
     worlds.set("kept", begin)
     worlds.set("step", steps[:, None])

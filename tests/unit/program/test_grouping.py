@@ -18,7 +18,9 @@ ROUNDS = 40
 
 
 def uneven() -> Program:
-    """Each world goes through a loop as often as its parameter says, and adds up sines."""
+    """Program in which each world runs a loop as often as its parameter requests, and adds up
+    sines.
+    """
     b = Builder("uneven")
     x, often = b.declare("x", 2), b.parameter("often")
 
@@ -43,7 +45,7 @@ def worlds(count: int, eager: bool, threads: int = 1, bits: int = 64) -> Worlds:
 
 @pytest.fixture
 def eager(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A look after every step, and places that cost nothing to change."""
+    """Check after every step, with free moves."""
     monkeypatch.setattr(grouping, "MOVE_COST", 0.0)
     monkeypatch.setattr(grouping, "CHECK_INTERVAL", 1.0)
     monkeypatch.setattr(grouping, "MIN_TOTAL_INTERVAL", 1.0)
@@ -80,7 +82,9 @@ def test_regrouping_does_not_affect_results(threads: int, bits: int) -> None:
 
 @pytest.mark.usefixtures("eager")
 def test_expensive_worlds_are_grouped() -> None:
-    """21 of 203 take long: they are in three groups of eight, which begin in 26 groups."""
+    """21 of 203 worlds are expensive: they end in three groups of eight, starting from 26
+    groups.
+    """
     found = worlds(203, True)
     found.advance(3)
     slow = found._rows("often")[:, 0, :] == ROUNDS
@@ -88,8 +92,8 @@ def test_expensive_worlds_are_grouped() -> None:
 
 
 def test_regrouping_moves_as_few_worlds_as_possible() -> None:
-    """Any places with the fewest operations: one that stands where one of its effort belongs
-    stays, and a batch whose slow ones stand together changes nothing.
+    """Any arrangement with the fewest operations: a world in a group of its cost stays, and a
+    batch that is already grouped does not change.
     """
     rng = np.random.default_rng(5)
     records = rng.normal(size=(30, 6, 8))

@@ -47,7 +47,7 @@ def trot(law: str = "moreau") -> Bench:
 
 
 def velocities(count: int = COUNT) -> np.ndarray:
-    """Every world is thrown differently: feet land, slide and lift at different steps."""
+    """Different throws in every world: feet land, slide and lift off at different steps."""
     return np.random.default_rng(7).normal(size=(count, 18)) * ([0.5] * 6 + [2.0] * 12)
 
 
@@ -234,7 +234,7 @@ EXPECTED = 3 * np.sin([1.0, 2.0, 3.0]) + [1.0, 2.0, 3.0]
 
 
 def forget(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a new process would know: nothing."""
+    """Forget everything, as a new process would."""
     monkeypatch.setattr(native, "_loaded", {})
     native.compiler(tiers.optimizes())
     compiler = LINKER()
@@ -243,7 +243,7 @@ def forget(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty cache, and a session that has loaded nothing yet."""
+    """An empty cache, and a session that has loaded nothing."""
     monkeypatch.setenv("TARSUS_CACHE", str(tmp_path / "cache"))
     forget(monkeypatch)
     return tmp_path / "cache"
@@ -381,9 +381,7 @@ def resident() -> int:
 
 
 def growth(few: int, many: int) -> tuple[int, int]:
-    """Resident and Python memory after `many` steps less those after `few`, three ways to step at
-    once.
-    """
+    """Growth of resident and Python memory from `few` to `many` steps, for three ways to step."""
     one, batch = trot().worlds(DT), trot().worlds(DT, u=velocities(16), threads=2)
 
     def walk(steps: int) -> None:

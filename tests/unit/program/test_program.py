@@ -51,7 +51,7 @@ def function_of(sizes: dict[str, int], make: Callable[..., dict[str, SX]]) -> Pr
 
 
 def words(x: Array) -> Array:
-    """The bits of numbers, all NaN alike."""
+    """Bits of numbers, with all NaN equal."""
     return np.where(np.isnan(x), x.dtype.type(NAN), x).view(f"u{x.itemsize}")
 
 
@@ -452,8 +452,8 @@ def trees() -> st.SearchStrategy[Tree]:
 
 
 def written(tree: Tree, x: SX, errors: list[SX] | None, seen: list[SX]) -> SX:
-    """The expression; with `errors` every result carries a factor 1 + error, all results are noted
-    in `seen`.
+    """The expression; with `errors` every result has a factor 1 + error, and all results are
+    appended to `seen`.
     """
     op, *args = tree
     if op == "x":
@@ -471,8 +471,8 @@ def written(tree: Tree, x: SX, errors: list[SX] | None, seen: list[SX]) -> SX:
 
 
 def sensitivity(tree: Tree, x: Array, size: float) -> tuple[Array, Array, Array]:
-    """The value (worlds,), how far it moves when every operation errs by `size`, and all results on
-    the way.
+    """The value (worlds,), its change if every operation has a relative error `size`, and all
+    intermediate results.
     """
     rng, symbol = np.random.default_rng(0), SX.sym("x", VARIABLES)
     errors: list[SX] = []

@@ -176,7 +176,7 @@ def test_register_allocation_preserves_the_meaning_of_a_tape(
 
 
 def results(t: Tape, x: np.ndarray) -> dict[tuple[int, int], float]:
-    """What a tape of sums leaves in argument 0, its early stores included."""
+    """Values that a tape of sums leaves in argument 0, including its early stores."""
     memory: dict[tuple[int, int], float] = {}
     found: list[float] = []
     for node in t.nodes:
@@ -204,8 +204,8 @@ def value(t: Tape, x: np.ndarray) -> list[float]:
 
 
 def alive(t: Tape) -> int:
-    """Most values held at once, in the order in which the tape stands; constants and unused values
-    cost nothing.
+    """Largest number of live values in the order of the tape; constants and unused values do
+    not count.
     """
     uses = t.use_counts()
     last = {a: k for k, node in enumerate(t.nodes) if uses[k] for a in node.args}

@@ -117,8 +117,8 @@ def test_cycles_of_a_loop_belong_to_its_section() -> None:
 
 
 def test_values_are_computed_in_their_section() -> None:
-    """Between the counter's readings stands what the section computes: here square roots, as many
-    as were asked.
+    """Between two readings of the counter are exactly the operations of the section: here a
+    number of square roots.
     """
     b = Builder("roots", timed=True)
     x = b.declare("x", 12)

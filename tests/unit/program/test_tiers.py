@@ -23,7 +23,7 @@ LINKER = native._jit.__wrapped__
 
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty cache, and a process that has loaded nothing yet, with the usual tiers."""
+    """An empty cache, and a process that has loaded nothing, with the default tiers."""
     monkeypatch.setenv("TARSUS_CACHE", str(tmp_path / "cache"))
     monkeypatch.delenv(tiers.OPTIMIZE, raising=False)
     monkeypatch.setattr(native, "_loaded", {})

@@ -54,7 +54,7 @@ def entries(bibtex: str) -> list[tuple[str, str, dict[str, str]]]:
 
 
 def citations() -> dict[str, Citation]:
-    """Where every law, stepper, gait and robot of ours comes from."""
+    """Citations of every law, stepper, gait and robot."""
     found: dict[str, Citation] = {}
     for folder, (base, family) in FAMILIES.items():
         above: Any = getattr(__import__(base, fromlist=[family]), family)
@@ -97,7 +97,7 @@ def test_the_reference_page_is_complete() -> None:
 
 
 def test_every_reference_is_used() -> None:
-    """By a `citation`, or by its name in the source, the docs or the tests."""
+    """In a `citation`, or by its name in the source, the docs or the tests."""
     used = {c.reference.key for each in citations().values() for c in each}  # pyright: ignore
     files = [*SOURCE.rglob("*.py"), *(ROOT / "docs").rglob("*.md")]
     prose = " ".join(

@@ -22,7 +22,7 @@ pos="0 0 0.1"><freejoint name="free"/><geom name="ball" type="sphere" size=".1" 
 
 @pytest.fixture(scope="module")
 def hop(tmp_path_factory: pytest.TempPathFactory) -> xr.Dataset:
-    """A ball thrown up at 1 m/s, sliding along x as it comes down, on ice and then at rest."""
+    """A ball thrown up at 1 m/s that slides along x after landing, on ice, and then rests."""
     path = tmp_path_factory.mktemp("ball") / "ball.xml"
     path.write_text(BALL)
     simulation = tarsus.Simulation(str(path), tarsus.Moreau(mu=MU), dt=DT)
@@ -86,7 +86,7 @@ def test_plots_are_written_and_names_suggested(hop: xr.Dataset, tmp_path: Path) 
 
 
 def test_objects_created_in_python_are_found_in_their_process() -> None:
-    """No file describes it; another process is told what to do."""
+    """No file describes them; in another process the error states what to do."""
     world = tarsus.world(tarsus.Box(), tarsus.Ball(), at=[(1.0, 0.0)])
     log = tarsus.Simulation(world, dt=DT).run(0.05)
     assert log.tarsus.report()["distance"] == pytest.approx(0.0, abs=1e-6)

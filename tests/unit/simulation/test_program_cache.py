@@ -108,7 +108,7 @@ def test_cache_keys_include_sources_and_versions(
 
 
 def test_pickling_preserves_keys() -> None:
-    """It writes into a class when the first of its objects is pickled."""
+    """Pickling writes into a class when its first object is pickled."""
     if "__slotnames__" in vars(Slope):
         del Slope.__slotnames__
     key = cache_key(plan())

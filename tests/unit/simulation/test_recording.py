@@ -187,7 +187,9 @@ def test_a_step_that_is_too_long_is_refused(dt: float, meant: str) -> None:
 
 
 def test_advice_skips_options_in_use() -> None:
-    """No law that runs already, no motors where there are none, and a dt that works."""
+    """It suggests neither the current law, nor motors to a robot without any, nor a dt that is
+    too long.
+    """
 
     def told(law: str, dt: float, controller: str | None) -> str:
         stepper = Midpoint(forces="once")

@@ -38,7 +38,7 @@ TORQUES = np.random.default_rng(3).uniform(-4.0, 4.0, (2 * STEPS, 6, 1))  # N m
 
 
 class Shaker:
-    """A Python controller with a memory of its own: an angle that it goes on by at every call."""
+    """Python controller with state: an angle that it advances at every call."""
 
     def __init__(self) -> None:
         self.angle = 0.0
@@ -116,7 +116,9 @@ def test_a_gait_continues_from_its_memory() -> None:
 
 @pytest.mark.parametrize("law", ["moreau", "compliant"])
 def test_resets_and_moves_clear_the_contact_memory(law: str) -> None:
-    """The whole state is a new simulation's; before the first step nothing was felt or solved."""
+    """The whole state is that of a new simulation; before the first step there are no contact
+    results.
+    """
     sim = tarsus.Simulation(HOPPER, law, worlds=2)
     new = sim.state()
     sim.advance(0.3)
@@ -147,7 +149,9 @@ def test_nearly_unit_quaternions_are_normalized(precision: str) -> None:
 
 @pytest.mark.parametrize("worlds", [1, 3])
 def test_a_reset_clears_held_torques(worlds: int) -> None:
-    """What follows is what followed the start, for the worlds of a mask alone."""
+    """The motion after a reset repeats the motion after the start, only in the worlds of the
+    mask.
+    """
     fresh, used = (tarsus.Simulation(HOPPER, MOREAU, worlds=worlds, dt=DT) for _ in range(2))
     fresh.advance(10 * DT)
     for _ in range(5):
@@ -275,7 +279,9 @@ def test_snapshots_of_other_simulations_are_rejected(standing: tarsus.Simulation
     ],
 )
 def test_snapshots_describe_their_simulation(options: dict, told: str) -> None:
-    """Where shapes agree, too; what may differ by world or is set stays the taker's own."""
+    """Also if shapes agree; values that may differ by world, or are set, stay those of the
+    restoring simulation.
+    """
     usual: dict = {"law": MOREAU, "dt": DT, "sensors": {"imu": Imu()}}
     kept = tarsus.Simulation(HOPPER, **usual).state()
     other = tarsus.Simulation(HOPPER, **usual | options)
@@ -356,7 +362,9 @@ def _compiles_nothing() -> None:
 
 
 def _goes_on(sim: tarsus.Simulation) -> tuple[list[bytes], bytes, int]:
-    """In another process: what it does next, its bytes, and the sizes of the program traced."""
+    """In another process: continue, and return the next states, their bytes, and the sizes of
+    the traced program.
+    """
     seen = moved(sim, STEPS, 2 * STEPS)
     return seen, pickle.dumps(sim), len(sim.program.blocks)
 

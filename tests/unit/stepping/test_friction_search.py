@@ -16,7 +16,9 @@ JOINTS, PASSES = 5, 20
 
 
 def search() -> ca.Function:
-    """(modes (15,), impulses (5,), f (5,), M (5, 5), last (5,), u (5,), pass) -> ways and point."""
+    """(modes (15,), impulses (5,), f (5,), M (5, 5), last (5,), u (5,), pass) -> directions and
+    point.
+    """
     names = ("modes", "impulse", "f", "M", "last", "u", "done")
     sizes = ((3 * JOINTS, 1), *[(JOINTS, 1)] * 2, (JOINTS, JOINTS), *[(JOINTS, 1)] * 2, (1, 1))
     given = {name: SX.sym(name, *size) for name, size in zip(names, sizes, strict=True)}
@@ -33,7 +35,9 @@ def search() -> ca.Function:
 
 
 def solved(M: Array, free: Array, f: Array, ways: Array) -> tuple[Array, Array]:
-    """End and impulses of friction with these ways, joints of way 0 at rest."""
+    """End and impulses of friction for these slide directions; joints with direction 0 are at
+    rest.
+    """
     held = ways == 0
     u, push = np.zeros(JOINTS), M @ free - ways * f
     u[~held] = np.linalg.solve(M[np.ix_(~held, ~held)], push[~held])
@@ -41,7 +45,7 @@ def solved(M: Array, free: Array, f: Array, ways: Array) -> tuple[Array, Array]:
 
 
 def energy(M: Array, free: Array, f: Array, u: Array) -> float:
-    """What Coulomb's law makes least."""
+    """Energy that Coulomb's law minimizes."""
     return float(0.5 * (u - free) @ M @ (u - free) + f @ np.abs(u))
 
 

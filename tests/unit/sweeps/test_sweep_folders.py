@@ -102,7 +102,7 @@ def test_concurrent_runs_share_the_work(folder: Path) -> None:
 
 
 def test_failed_worlds_are_reported(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Masses below zero: every world's row says so, and so does the command."""
+    """Negative masses: the row of every world and the command report them."""
     (folder / "spec.toml").write_text(
         '[fixed]\nrobot = "ball.xml"\ngait = "free"\nseconds = 0.01\n'
         '[vary]\n"mass.ball" = { low = -1.1, high = -0.9, steps = 3 }\n'

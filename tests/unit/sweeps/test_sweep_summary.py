@@ -25,7 +25,7 @@ def odd(simulation): return (np.arange(simulation.worlds) % 2).astype(float)
 
 
 def test_a_share_has_wilson_s_interval() -> None:
-    """As Wilson's formula gives it by hand for 3 of 10, and one-sided at the ends."""
+    """By Wilson's formula for 3 of 10, and one-sided at the ends."""
     assert wilson(3, 10) == pytest.approx((0.1078, 0.6032), abs=1e-4)
     assert wilson(0, 20)[0] == 0 and wilson(0, 20)[1] == pytest.approx(0.1611, abs=1e-4)
     assert wilson(20, 20) == pytest.approx((0.8389, 1.0), abs=1e-4)

@@ -17,8 +17,8 @@ from tarsus_bench import learning_speed
 
 @pytest.mark.slow
 def test_the_robot_in_mujoco_follows_the_same_targets(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A second of the trot on the spot: the same height, tilt and joints as ours, and alike
-    through `rollout` and `batch`.
+    """In a second of the trot on the spot, height, tilt and joints agree with Tarsus, by
+    `rollout` and by `batch`.
     """
     monkeypatch.setattr(learning_speed, "WORLDS", 2)
     task = Velocity(friction=(1, 1), mass=(1, 1), spread=0, push=0)

@@ -71,7 +71,9 @@ def every(backend: Any, q: np.ndarray, u: np.ndarray) -> None:
 
 
 def test_a_file_is_a_backend(tmp_path: Any, robot: Robot) -> None:
-    """The library's own check, on a scene with a file; what a task asks before it begins."""
+    """The library's own check, on a scene with a file, and the queries of a task before it
+    starts.
+    """
     file = tmp_path / "leg.xml"
     file.write_text(XML)
     made = TarsusBackend(SceneCfg(str(file), default_keyframe_name="bent"), WORLDS, DT)
@@ -216,8 +218,8 @@ def drawn(**tables: Any) -> Any:
 
 
 def test_randomized_values_apply_to_the_robot(backend: Any, robot: Robot) -> None:
-    """Masses, centers, joints, gains and friction of world 1, against a simulation that is told by
-    name; the others as before.
+    """Masses, centers, joints, gains and friction of world 1 against a simulation with values
+    set by name; other worlds are unchanged.
     """
     q, u = states(robot)
     rows, made = (
@@ -267,7 +269,7 @@ def test_randomized_values_apply_to_the_robot(backend: Any, robot: Robot) -> Non
 
 
 def test_unsupported_randomization_is_rejected(backend: Any, robot: Robot) -> None:
-    """And nothing is written then."""
+    """Without writing anything."""
     q, u = states(robot)
     before = backend.simulation.state()
     wrong = [
@@ -293,7 +295,7 @@ def test_unsupported_randomization_is_rejected(backend: Any, robot: Robot) -> No
 
 
 def test_forces_act_at_the_center_of_mass_for_one_call(backend: Any, robot: Robot) -> None:
-    """As generalized forces they are those of MuJoCo's bodies; after the call there are none."""
+    """As generalized forces they match MuJoCo's; after the call there are none."""
     q, u = states(robot)
     every(backend, q, u)
     force, torque = np.random.default_rng(5).normal(size=(2, WORLDS, 1, 3))
@@ -318,7 +320,7 @@ def test_forces_act_at_the_center_of_mass_for_one_call(backend: Any, robot: Robo
 
 
 def test_functions_are_called_before_every_step(backend: Any, robot: Robot) -> None:
-    """It sees the state as it is, and answers with signals and forces."""
+    """They receive the current state, and return signals and forces."""
     q, u = states(robot)
     every(backend, q, u)
     seen = []

@@ -30,7 +30,7 @@ def table(legs: list[str], motors: list[int], more: str = "") -> Robot:
 
 
 def test_undriven_joints_are_reported() -> None:
-    """Of four legs one has a motor, one a spring, one follows that with the motor."""
+    """Of four legs one has a motor, one a spring, and one is coupled to that with the motor."""
     follows = '<equality><joint joint1="slide2" joint2="slide0"/></equality>'
     robot = table(["", f'stiffness="{STIFF}"', "", ""], [0], follows)
     assert unsupported_joints(robot, robot.neutral()) == ["slide3"]
@@ -44,14 +44,14 @@ def test_robots_without_motors_get_one_message() -> None:
 
 
 def test_joints_driven_through_a_loop_are_held() -> None:
-    """Two legs held together by a rod: one motor holds both, that of a third holds itself alone."""
+    """Two legs coupled by a rod: one motor holds both; that of a third leg holds only that leg."""
     weld = '<equality><weld body1="leg0" body2="leg1"/></equality>'
     robot = table([""] * 4, [0, 2], weld)
     assert unsupported_joints(robot, robot.neutral()) == ["slide3"]
 
 
 def test_soft_springs_are_reported_with_their_load() -> None:
-    """A quarter of the trunk's weight over the stiffness; at rest where that is borne by none."""
+    """A quarter of the trunk's weight over the stiffness; at rest if no spring carries it."""
     robot = table([f'stiffness="{STIFF}"'] * 4, [])
     sag = TRUNK * G / 4 / STIFF
     for name, by in spring_deflections(robot, robot.neutral()).items():
@@ -63,7 +63,9 @@ def test_soft_springs_are_reported_with_their_load() -> None:
 
 
 def test_free_objects_are_not_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """It drops by 0.5 m and rolls off; the arm holds. One without a motor still gives way."""
+    """The object drops by 0.5 m and rolls off; the arm holds. An arm without a motor still
+    collapses.
+    """
     for motor, outcome in (('<motor joint="hinge"/>', "holds"), ("", "gives way")):
         text = f"""<mujoco><worldbody><body name="arm" pos="0 0 2"><joint name="hinge"
             axis="0 1 0"/><geom type="capsule" size=".02" fromto="0 0 0 .5 0 0" mass="1"/></body>

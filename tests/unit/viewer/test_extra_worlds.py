@@ -96,7 +96,7 @@ def test_compiled_body_poses_match_kinematics() -> None:
 
 
 def test_a_thousand_robots_are_drawn_by_few_triangles() -> None:
-    """As large as they are: hulls reach as far as the shapes in every direction, or nearly."""
+    """With nearly the true size: hulls reach almost as far as the shapes in every direction."""
     shapes = drawn_shapes(tarsus.load("mini_cheetah"))
     assert simplify_shapes(shapes, 50) is shapes
     few = simplify_shapes(shapes, 1000)

@@ -105,7 +105,9 @@ def test_live_panels_match_the_log(trot: Track) -> None:
 
 
 def test_opening_contacts_stay_visible() -> None:
-    """Of a wheel of 48 points four touch at a time: what compiled for six of them shows five."""
+    """Of a wheel with 48 points four touch at a time: a program compiled for six of them shows
+    five.
+    """
     angles = 2 * np.pi * np.arange(24) / 24
     rim = [(0.2 * np.cos(a), y, 0.2 * np.sin(a)) for a in angles for y in (-0.05, 0.05)]
     points = tuple(Candidate(f"p{k}", 0, np.array(at)) for k, at in enumerate(rim))
