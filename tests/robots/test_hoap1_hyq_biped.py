@@ -71,7 +71,7 @@ def test_mass_matrix_equals_mujoco(name: str):
 
 @pytest.mark.parametrize("name", ["hoap1", "biped"])
 def test_left_and_right_are_mirror_images(name: str):
-    """Joint angles mirrored at y = 0 (about y equal, about x and z turned round) give mirrored
+    """Joint angles mirrored at y = 0 (unchanged about y, negated about x and z) give mirrored
     feet.
     """
     robot, rng = tarsus.load(name), np.random.default_rng(2)
@@ -162,7 +162,7 @@ def test_hyq_has_knee_and_trunk_candidates_by_default():
 
 
 def test_hyq_survives_a_drop_of_half_a_meter():
-    """It totters and comes to rest; from 1 m 150 N m do not: the knees reach the ground."""
+    """It recovers and comes to rest; from 1 m the knees reach the ground in spite of 150 N m."""
     simulation = tarsus.Simulation("hyq", controller="stand")
     q, standing = simulation.q, simulation.q[2]
     q[2] += 0.5
@@ -176,8 +176,8 @@ def test_hyq_survives_a_drop_of_half_a_meter():
 @pytest.mark.slow
 @pytest.mark.parametrize("limits", [True, False], ids=["stops", "no stops"])
 def test_unpowered_hyq_rests_on_its_joint_limits_or_knees(limits: bool) -> None:
-    """Folded to their stops its legs bear it; without stops it lies on more than feet. Dry friction
-    may hold a joint a little before its stop: which ones is decided by how the fall went.
+    """Folded legs carry it on their joint limits; without limits it lies on knees and feet. Dry
+    friction may hold a joint before its limit, depending on the fall.
     """
     simulation = tarsus.Simulation("hyq", controller="free", contacts="all", limits=limits)
     simulation.advance(4.0)

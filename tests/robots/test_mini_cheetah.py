@@ -24,7 +24,7 @@ def skew(v):
 
 
 def mass_matrix(mechanism: Mechanism, q: np.ndarray) -> np.ndarray:
-    """Sum over the bodies of J^T I J, with Jacobians of the world frame; free base, then hinges."""
+    """Mass matrix as the sum of J^T I J over bodies, with Jacobians of the world frame."""
     nu = mechanism.nu
     M, poses = np.zeros((nu, nu)), []
     for i, body in enumerate(mechanism.bodies):

@@ -198,7 +198,7 @@ def gaps_of_groups(
     grouped: Sequence[BodyPoints],
     builder: Builder,
 ) -> dict[str, tuple[SX, tuple[SX, SX]]]:
-    """Compute the gap, m, and `EdgeBounds.height_and_z` of every candidate of groups, by name.
+    """Compute the gap, m, and `EdgeBounds.height_and_z` of every candidate in groups, by name.
 
     They are OPEN_GAP and FAR_HEIGHT in worlds where the ball around the group does not touch.
     """

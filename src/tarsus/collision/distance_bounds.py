@@ -1,4 +1,4 @@
-"""Lower bounds on distances: what may touch, at a fraction of the cost of closest points."""
+"""Lower bounds on distances: candidates for contact at a fraction of the cost of closest points."""
 
 from __future__ import annotations
 

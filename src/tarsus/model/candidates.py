@@ -135,7 +135,7 @@ def edges(
 def _straight_lines(kind: ShapeKind, count: int) -> tuple[tuple[int, int], ...]:
     """Find the pairs of a shape's points that are joined by straight lines.
 
-    Of a cylinder these are the first points of both rims; a rim of radius 0 has one point.
+    For a cylinder these are the first points of both rims; a rim of radius 0 has one point.
     """
     return ((0, count // 2),) if kind == "cylinder" else EDGES.get(kind, ())
 

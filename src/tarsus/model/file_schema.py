@@ -162,7 +162,7 @@ def walk(
     Raises
     ------
     Unsupported
-        For an element that the table refuses.
+        For an element that the table rejects.
     """
     unread = Unread()
     pending = [(root, start)]

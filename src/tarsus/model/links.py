@@ -129,7 +129,7 @@ def report_shapes(
     links
         The links.
     touching
-        Elements with the shapes that may touch, "collision" or "visual".
+        Elements whose shapes collide, "collision" or "visual".
     visuals
         Missing meshes that only pictures need.
     files
@@ -140,7 +140,7 @@ def report_shapes(
     Raises
     ------
     InvalidFile
-        If a mesh of a shape that may touch is missing.
+        If a mesh of a colliding shape is missing.
     """
     missing = [uri for link in links for uri in link.missing_meshes]
     if missing:

@@ -48,7 +48,7 @@ def load_scene(path: Path, files: RobotFiles, purpose: str, **options: Any) -> A
         If the mesh cannot be read, or names a file that must not be read.
     """
     trimesh = needed_library("trimesh", purpose, "meshes")
-    kind, refused = path.suffix.lower(), list[TarsusError]()
+    kind, errors = path.suffix.lower(), list[TarsusError]()
     if kind not in FORMATS:
         raise Unsupported(
             f"the mesh {path.name} has an unsupported format: convert it to one of"
@@ -70,7 +70,7 @@ def load_scene(path: Path, files: RobotFiles, purpose: str, **options: Any) -> A
                     raise FileNotFoundError(key)
                 return file_bytes(file, MAX_ASSET_BYTES)
             except TarsusError as error:  # trimesh continues without some files
-                refused.append(error)
+                errors.append(error)
                 raise
 
         def namespaced(self, namespace: str) -> Checked:
@@ -90,11 +90,11 @@ def load_scene(path: Path, files: RobotFiles, purpose: str, **options: Any) -> A
                 io.BytesIO(data), file_type=kind[1:], resolver=Checked(path.parent), **options
             )
     except Exception as error:  # trimesh passes on the exceptions of all decoders
-        refused.append(InvalidFile(f"the file cannot be read: {error}.", path.name))
+        errors.append(InvalidFile(f"the file cannot be read: {error}.", path.name))
     else:
-        if not refused:
+        if not errors:
             return scene
-    raise refused[0].within(f"the mesh {path.name}") from None
+    raise errors[0].within(f"the mesh {path.name}") from None
 
 
 def meters(units: object) -> float:

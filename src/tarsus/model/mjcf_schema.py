@@ -33,7 +33,7 @@ LAWS = "actuator-laws-ignored"
 NOT_DRIVING = "unsupported-actuators-ignored"
 
 OBSOLETE: dict[str, dict[str, str | None]] = {
-    # attributes that newer MuJoCo versions refuse, by element, with the value that changes no
+    # attributes that newer MuJoCo versions reject, by element, with the value that changes no
     # motion; None: no value does
     "option": {"apirate": None, "collision": "all", "mpr_iterations": None, "mpr_tolerance": None},
     "flag": {"sensornoise": None, "passive": "enable"},

@@ -68,7 +68,7 @@ def read_sdf(
     floating
         Put the root link on a free joint, unless a joint connects the model to the world.
     shapes
-        Elements with the shapes that may touch: "collision" or "visual".
+        Elements whose shapes collide: "collision" or "visual".
     driven
         Names of the joints with motors. By default these are the joints with an effort; if there
         is none, the joints with a range and without a spring, of each closed loop only one.

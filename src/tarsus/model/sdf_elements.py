@@ -81,7 +81,7 @@ def link_of(element: ET.Element, frames: Frames, files: RobotFiles, touching: st
     Parameters
     ----------
     touching
-        Elements whose shapes may touch, "collision" or "visual".
+        Elements whose shapes collide, "collision" or "visual".
     """
     name = name_of(element)
     link = Link(name, _inertia(element, f"link {name!r}", frames))

@@ -25,7 +25,7 @@ def model_of(
     root
         Root of the file.
     touching
-        Elements with the shapes that may touch, "collision" or "visual".
+        Elements whose shapes collide, "collision" or "visual".
 
     Raises
     ------

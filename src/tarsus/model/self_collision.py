@@ -40,10 +40,10 @@ def solids(shapes: Iterable[tuple[str, int, Shape]]) -> tuple[Solid, ...]:
 
 
 def pairs(mechanism: Mechanism, within_robot: bool = True) -> tuple[Pair, ...]:
-    """Create the first contact of every two solids that may touch according to the file.
+    """Create the first contact of every two solids that may collide according to the file.
 
-    Two solids may touch if their bits match and their bodies are neither the same, nor parent and
-    child, nor excluded. Solids of an explicit pair of the file may touch in any case.
+    Two solids may collide if their bits match and their bodies are neither the same, nor parent and
+    child, nor excluded. Solids of an explicit pair of the file may collide in any case.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Capsules and boxes fixed to bodies, and pairs of them that may touch each other."""
+"""Capsules and boxes fixed to bodies, and pairs of them that may collide."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Capsule:
     friction
         Factor on the law's friction coefficients.
     bits
-        Two solids may touch if the first number of one and the second of the other share a bit
+        Two solids may collide if the first number of one and the second of the other share a bit
         (MJCF's contype and conaffinity). Each bit from `FIRST_PAIR_BIT` on belongs to one pair.
     priority
         In a pair, the friction of the higher priority counts, or the larger one at equal priority.

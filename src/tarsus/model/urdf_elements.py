@@ -68,7 +68,7 @@ def link_of(element: ET.Element, files: RobotFiles, touching: str) -> Link:
     Parameters
     ----------
     touching
-        Elements whose shapes may touch, "collision" or "visual".
+        Elements whose shapes collide, "collision" or "visual".
     """
     name = _attribute(element, "name", "a link")
     link = Link(name, _inertia(element, f"link {name!r}"))

@@ -41,8 +41,8 @@ URDF: Table = {
     "robot/link/inertial/origin": supported("", "xyz rpy"),
     "robot/link/inertial/mass": supported("", "value"),
     "robot/link/inertial/inertia": supported("", "ixx ixy ixz iyy iyz izz"),
-    **_shapes("robot/link/collision", "what may touch"),
-    **_shapes("robot/link/visual", "pictures; what may touch, with `shapes='visual'`"),
+    **_shapes("robot/link/collision", "collision shapes"),
+    **_shapes("robot/link/visual", "visual shapes; collision shapes with `shapes='visual'`"),
     "robot/link/contact": unsupported("the contact law has these parameters"),
     "robot/link/sensor": unsupported("sensors are chosen by name (`--sensors`)"),
     "robot/joint": supported(

@@ -47,7 +47,7 @@ class SelfContacts:
 
 @lru_cache(maxsize=8)
 def self_contacts(mechanism: Mechanism, within_robot: bool, /) -> SelfContacts:
-    """Sort the pairs of solids that may touch according to the file by whether they can touch.
+    """Sort the pairs of solids that may collide according to the file by whether they can touch.
 
     All pairs of a robot and an object are possible. The result is deterministic.
 

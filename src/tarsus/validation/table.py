@@ -140,7 +140,7 @@ def measured(engine: Engine, scene: str, unclaimed: bool = False) -> list[Valida
 
 @lru_cache(maxsize=1)
 def _engine(law: str, stepper: str) -> tuple[Engine, str]:
-    """Create an engine, cached with its compiled programs, and its reason to refuse the law."""
+    """Create an engine, cached with its compiled programs, and its reason to reject the law."""
     engine = _peer(law)(stepper) if law in peers() else TarsusEngine(law, stepper)
     return engine, engine.refusal()
 

@@ -72,8 +72,8 @@ class Walking(Exhibit):
         # rows and checks
         rows = [
             Row("steps walked", None, float(len(times)), "", WHERE, "without falling"),
-            Row("speed", None, float(speed), "m/s", WHERE, "commanded: 0.1 m/s; our walk"),
-            Row("step time", None, float(np.median(np.diff(times))), "s", WHERE, "our walk"),
+            Row("speed", None, float(speed), "m/s", WHERE, "commanded: 0.1 m/s; gait of Tarsus"),
+            Row("step time", None, float(np.median(np.diff(times))), "s", WHERE, "gait of Tarsus"),
             Row(
                 "mean load over weight", None, float(carried[steady].sum(1).mean() / weight), "", ""
             ),

@@ -36,8 +36,8 @@ def subsets(n: int) -> list[tuple[int, ...]]:
 
 
 def minimum(A: Array, c: Array, damping: float, counted: NDArray[np.int64]) -> Array:
-    """Eqn. (33), |A f + c|^2 + damping |f|^2 with f >= 0, by SciPy for those `counted`; the others
-    are zero.
+    """Solution of Eqn. (33) by SciPy: |A f + c|^2 + damping |f|^2 with f >= 0 for the contacts
+    `counted`; the others are zero.
     """
     stacked = np.vstack([A[np.ix_(counted, counted)], np.sqrt(damping) * np.eye(len(counted))])
     right, found = np.concatenate([-c[counted], np.zeros(len(counted))]), np.zeros(len(c))
@@ -52,10 +52,10 @@ def minimum(A: Array, c: Array, damping: float, counted: NDArray[np.int64]) -> A
 @pytest.mark.parametrize("damping", [1e-3, 0.3])
 @pytest.mark.parametrize("rank", [3, 14])
 def test_the_quadratic_program_is_solved_exactly(damping: float, rank: int) -> None:
-    """Eqn. (33) without friction against SciPy, on those that press and some of the others, K
-    singular for rank 3.
+    """Eqn. (33) without friction against SciPy, for contacts that press and some of the others,
+    with K singular for rank 3.
 
-    Who does not press leaves, or would only add to the error.
+    Contacts that do not press separate, or would only add to the error.
     """
     n, count = 4, 40
     delassus, free = problems(rank, count, n, rank)
@@ -74,7 +74,7 @@ def test_the_quadratic_program_is_solved_exactly(damping: float, rank: int) -> N
 
 @pytest.mark.parametrize("rank", [9, 14])
 def test_sticking_contacts_have_the_impulse_of_least_error_and_norm(rank: int) -> None:
-    """f = -(G^2 + lambda)^-1 G c where all press and none slips."""
+    """f = -(G^2 + lambda)^-1 G c if all contacts press and none slips."""
     n, damping = 3, 1e-3
     delassus, free = problems(rank, 200, n, rank)
     delassus, free = delassus + np.eye(3 * n), free - 5 * (np.arange(3 * n) % 3 == 0)
@@ -142,8 +142,8 @@ def test_a_macro_point_stops_by_kinetic_friction_and_holds_by_static() -> None:
 
 
 def test_friction_does_not_reverse_slip() -> None:
-    """A point at 5 mm/s above v_0 where friction could take 8 mm/s in a step: it stops, with what
-    that takes.
+    """A point at 5 mm/s above v_0, where friction could change the velocity by 8 mm/s in a
+    step, stops with the impulse that takes.
     """
     dt, slip = 1e-3, 0.005
     u = [slip, 0, 0, 0, 0, 0]
@@ -173,8 +173,8 @@ def test_a_rod_that_jams_does_not_fall_through_the_floor(mu: float) -> None:
 
 
 def test_penetrating_results_are_not_converged() -> None:
-    """A single contact always has an impulse, however strong the coupling; of three that jam
-    together some do not, and are reported.
+    """A single contact always has a solution, however strong the coupling; some sets of three
+    that jam do not, and are reported.
     """
     for count in (1, 3):
         delassus, free = problems(7, 400, count, 7)
@@ -227,8 +227,8 @@ def test_without_a_membrane_the_floor_matches_macro() -> None:
 
 
 def test_floor_and_membrane_share_the_weight_as_lambda_says() -> None:
-    """A small lambda: the floor takes what the compressed membrane leaves. A large one: the
-    membrane takes it all.
+    """With a small lambda the floor carries the rest of the compressed membrane's load; with a
+    large one the membrane carries all of it.
     """
     mass, dt, thickness, damping = 2.0, 2.5e-4, 5e-4, np.array([1e-8, 4.0])
     start = {"q": pose([0, 0, BOX[2] - thickness - 1e-9]), "law_damping": damping}
@@ -242,7 +242,7 @@ def test_floor_and_membrane_share_the_weight_as_lambda_says() -> None:
 
 
 def test_a_foot_that_leaves_the_floor_is_still_in_the_membrane() -> None:
-    """Only the membrane drives it out: m v^2 = k h^2, less the loss in the time-step damper."""
+    """Only the membrane accelerates it: m v^2 = k h^2, less the loss in the time-step damper."""
     thickness, dt = 5e-4, 1e-5
     start = {"q": pose([0, 0, -thickness]), "law_k": [1e6], "law_c": [0.0]}
     log = bench("point", MicroMacro(thickness=thickness)).run(400, dt, **start)

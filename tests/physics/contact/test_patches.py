@@ -23,7 +23,7 @@ DT = 2.5e-3
 
 
 def sole() -> Robot:
-    """Create a free prism, its sole a regular polygon in the plane z = 0 of its frame."""
+    """Create a free prism whose sole is a regular polygon in the plane z = 0 of its frame."""
     angles = 2 * np.pi * np.arange(CORNERS) / CORNERS + PHASE
     ring = RADIUS * np.c_[np.cos(angles), np.sin(angles)]
     vertices = np.concatenate([np.c_[ring, np.full(CORNERS, z)] for z in (0.0, 0.05)])
@@ -56,7 +56,7 @@ def horizontal(force: Array, direction: Array) -> Array:
 
 
 def to_edge(direction: Array) -> Array:
-    """Compute the distance from the middle of the sole to its edge, m."""
+    """Compute the distance from the center of the sole to its edge, m."""
     edges = 2 * np.pi * (np.arange(CORNERS) + 0.5) / CORNERS + PHASE
     apothem = RADIUS * np.cos(np.pi / CORNERS)
     return apothem / np.cos(direction[:, None] - edges).max(1)

@@ -27,8 +27,9 @@ PUSH = {
 def pushed(
     law: str, worlds: tuple[int, int] = (0, 4), dt: float = 0.0025
 ) -> tuple[np.ndarray, Simulation]:
-    """Standing robots, all but the first thrown over by a push of 0.1 s; coordinates (worlds, nq)
-    after 0.5 s, and the simulation after 1.5 s.
+    """Standing robots, all but the first overturned by a push of 0.1 s.
+
+    Returns coordinates (worlds, nq) after 0.5 s, and the simulation after 1.5 s.
     """
     pushes = PUSH["base"][slice(*worlds)]
     count = len(pushes)

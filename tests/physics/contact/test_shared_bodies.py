@@ -90,7 +90,7 @@ def on_soles(arms: Array, mobility: Array, c: Array, mu: float, tolerance: float
 
 
 def stood(arms: Array, mobility: Array, c: Array, pressing: Array, mu: float):
-    """Impulses (8, 3), and whether they count as a solution."""
+    """Impulses (8, 3), and whether they are accepted as a solution."""
     hard, shared = on_soles(arms, mobility, c, mu)
     found = solve_sticking(
         hard, shared, own_sizes(shared), [ca.SX(float(value)) for value in pressing]

@@ -30,7 +30,7 @@ DT, SECONDS = 0.004, 1.2
 
 
 def arm(damping: float = 0.02, friction: float = 0.1, armature: float = 0.015) -> Robot:
-    """A motor that lifts a rod; by default with the wrong values of the data sheet."""
+    """A motor that lifts a rod; by default with wrong values from the data sheet."""
     return Robot.of(
         read_mjcf(f"""<mujoco model="arm"><worldbody><body name="rod">
         <joint name="motor" axis="0 1 0" damping="{damping}" frictionloss="{friction}"
@@ -48,7 +48,7 @@ def excited() -> Array:
 
 @pytest.fixture(scope="module")
 def swung() -> dict[str, Array]:
-    """Log of the true arm, delayed and weak, with noise."""
+    """Log of the true arm, whose motor is delayed and weak, with noise."""
     truth = tarsus.Simulation(
         arm(DAMPING, STICTION, ROTOR), dt=DT, varied={"delay": 4, "strength": "motor"}
     )
@@ -235,7 +235,9 @@ def test_slope_and_friction_are_identified() -> None:
 
 @pytest.mark.slow
 def test_the_law_of_a_log_ranks_first(tmp_path: Path, capsys: Any) -> None:
-    """A ball that is thrown: Newton's rebound, a spring and damper, and MuJoCo's soft contact."""
+    """Throws of a ball under Newton's restitution, a spring and damper, and MuJoCo's soft
+    contact.
+    """
     path = tmp_path / "ball.xml"
     path.write_text(BALL)
     truth = tarsus.Simulation(str(path), "moreau", dt=0.004, parameters=["mu=0.3", "e_N=0.4"])

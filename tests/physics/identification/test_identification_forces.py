@@ -25,7 +25,9 @@ PUCK = """<mujoco model="puck"><worldbody><geom type="plane" size="0 0 1"/>
 
 @pytest.fixture(scope="module")
 def slid(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Array]]:
-    """A puck that slides to rest; its motion is measured badly and its forces well."""
+    """A puck that slides to rest; its motion is measured with large noise and its forces with
+    small noise.
+    """
     path = tmp_path_factory.mktemp("puck") / "puck.xml"
     path.write_text(PUCK)
     truth = tarsus.Simulation(str(path), dt=0.005, parameters=[f"mu={MU}"])

@@ -13,10 +13,11 @@ import tarsus
 
 @pytest.mark.slow
 def test_intervals_contain_the_true_values_under_hard_contact(tmp_path: Path) -> None:
-    """Throws of a ball onto a slope, whose impacts make steps in the cost: of 36 intervals of 95 %,
-    under 12 draws of the noise, at least three quarters hold the truth (21 by the curvature alone;
-    30 measured, 28 and 34 where the throws begin otherwise: docs/decisions/0049), and they are not
-    as wide as they please.
+    """Throws of a ball onto a slope, whose impacts cause steps in the cost.
+
+    Of 36 intervals of 95 %, under 12 draws of the noise, at least three quarters contain the true
+    value, and none is wider than its bound. Curvature alone gives 21; measured were 30, and 28 and
+    34 with other initial states (docs/decisions/0049).
     """
     path, true = tmp_path / "ball.xml", {"law.mu": 0.3, "law.e_N": 0.4, "terrain.angle": 0.1}
     path.write_text(BALL)
@@ -57,11 +58,12 @@ def test_intervals_contain_the_true_values_under_hard_contact(tmp_path: Path) ->
 
 @pytest.mark.slow
 def test_intervals_contain_the_true_values_of_a_walk() -> None:
-    """Mini Cheetah uphill; of 8 intervals of 95 %, under 4 draws of the noise, at most one misses,
-    by less than its width, and they are not as wide as they please. Feet make the cost so rugged
-    that its curvature gives the slope a hundredth of its true scatter: whatever leaves the search
-    for the starts, or for the other unknown, undone when one is moved aside, shows in these draws,
-    where intervals once missed by 13 and by 53 widths.
+    """Mini Cheetah uphill.
+
+    Of 8 intervals of 95 %, under 4 draws of the noise, at most one misses, by less than its width,
+    and none is wider than its bound. Feet make the cost so rugged that its curvature gives a
+    hundredth of the true scatter of the slope. A search that does not refit initial states and
+    other unknowns for each trial value fails here; intervals once missed by 13 and by 53 widths.
     """
     true = {"terrain.angle": 0.12, "law.mu": 0.35}
     slope = tarsus.Slope(angle=true["terrain.angle"])

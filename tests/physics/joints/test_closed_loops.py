@@ -47,8 +47,8 @@ def bar(name: str, parent: int, mass: float, along: Array, at: Array) -> Body:
 
 
 def parallelogram(kind: str = "hinge") -> Mechanism:
-    """Crank and rocker along x at zero, turning about y; the coupler hangs on the crank and stays
-    level.
+    """Crank and rocker along x at zero, turning about y; the coupler is attached to the crank
+    and stays level.
     """
     x = np.array([1.0, 0.0, 0.0])
     bodies = (
@@ -61,8 +61,8 @@ def parallelogram(kind: str = "hinge") -> Mechanism:
 
 
 def test_a_parallelogram_rebounds_from_the_ground() -> None:
-    """Its pin meets the ground under `event_driven`: one impulse turns the whole linkage about, the
-    loop stays closed (to 6e-8 m, of second order in dt), and half the speed is left.
+    """Its pin hits the ground under `event_driven`. One impulse reverses the whole linkage at
+    half the speed; the loop stays closed to 6e-8 m, of second order in dt.
     """
     pin = Candidate("pin", 0, BAR * np.array([1.0, 0.0, 0.0]))
     lifted = tuple(

@@ -56,13 +56,13 @@ SETS = {
 
 
 def arm(actuators: str, control: str = "0 0 0") -> tuple[str, Robot]:
-    """Text of the arm with these actuators, and the robot."""
+    """Text of the arm with the given actuators, and the robot."""
     text = ARM % (actuators, control)
     return text, Robot.of(read_mjcf(text))
 
 
 def of_mujoco(text: str, dt: float, seconds: float, integrator: str) -> np.ndarray:
-    """Coordinates of MuJoCo at the end."""
+    """Final coordinates in MuJoCo."""
     model = mujoco.MjModel.from_xml_string(text)
     model.opt.timestep = dt
     model.opt.integrator = getattr(mujoco.mjtIntegrator, f"mjINT_{integrator.upper()}")
@@ -74,9 +74,9 @@ def of_mujoco(text: str, dt: float, seconds: float, integrator: str) -> np.ndarr
 
 
 def pendulum(actuator: str, rest: str = "", **joint: Any) -> Robot:
-    """A point mass of 1 kg on a rod of 1 m about a vertical axis: nothing but its actuator.
+    """A point mass of 1 kg on a rod of 1 m about a vertical axis, with one actuator.
 
-    rest: of the file
+    `rest` is the remaining text of the file.
     """
     more = " ".join(f'{name}="{value}"' for name, value in joint.items())
     return Robot.of(
@@ -315,8 +315,9 @@ WHEEL = f"""<robot name="wheel"><link name="world"/><link name="rotor"><inertial
 
 
 def test_urdf_motors_respect_their_velocity_limit() -> None:
-    """Full effort up to 95 % of it, then u' = f / I (1 - u / v) / 0.05: it comes near v, and not
-    beyond; a joint that something else drives faster gets no torque along its motion, all against.
+    """Full effort up to 95 % of the limit, then u' = f / I (1 - u / v) / 0.05: u approaches v
+    but does not exceed it. A joint driven faster by an external torque gets no torque along its
+    motion, and full torque against it.
     """
     wheel = Robot.of(read_urdf(WHEEL))
     made = Simulation(wheel, actuators="file", dt=1e-3)

@@ -48,7 +48,9 @@ def robot(text: str) -> Robot:
 
 
 def gear(p: str, g: float = 0.0, c: float = 0.0, a: str = "", b: str = "") -> Robot:
-    """Two bodies, the second's joint following the first's; c: off their joints, m."""
+    """Two bodies, the second's joint coupled to the first's; `c` is the center of mass off the
+    joints, m.
+    """
     numbers = {"ia": I_A - c * c, "ib": I_B - c * c / 2}
     return robot(GEAR.format(g=g, c=c, a=a, b=b, p=p, **numbers))
 
@@ -201,7 +203,7 @@ EQUALITIES = {
 
 
 def in_mujoco(text: str, q: Array, dt: float, steps: int) -> Array:
-    """qpos after the steps, from rest."""
+    """Final qpos in MuJoCo, from rest."""
     model: Any = mujoco.MjModel.from_xml_string(text)
     model.opt.timestep, model.opt.integrator = dt, mujoco.mjtIntegrator.mjINT_RK4
     data = mujoco.MjData(model)
@@ -219,8 +221,8 @@ def in_mujoco(text: str, q: Array, dt: float, steps: int) -> Array:
     ],
 )
 def test_equalities_move_as_in_mujoco(kind: str) -> None:
-    """MuJoCo's with its hardest constraints; the difference is of first order in our dt or less
-    until its softness shows.
+    """MuJoCo has its hardest constraints. The difference is of first order in dt, or smaller,
+    until its softness dominates.
     """
     text = WELDED.format(e=EQUALITIES[kind])
     mechanism = robot(text)
@@ -283,7 +285,7 @@ JOINT = """<joint name="{n}_joint" type="{t}"><parent link="{p}"/><child link="{
 
 
 def hand(mimic: str, leader: str = "revolute") -> Mechanism:
-    """Two fingers in a row, the second with this <mimic>."""
+    """Two fingers in a row, the second with the given <mimic>."""
     links = "".join(LINK.format(n=n) for n in ("first", "second"))
     joints = JOINT.format(n="first", t=leader, p="palm", m="")
     joints += JOINT.format(n="second", t="revolute", p="first", m=mimic)

@@ -174,8 +174,8 @@ def test_joint_creep_of_a_standing_robot_is_reported(precision: str, creep: floa
 
 
 def test_a_robot_that_is_stepped_by_events_can_be_pickled() -> None:
-    """All its code is written then, also that of steps no held joints solve; friction takes no part
-    in an impact, and yet has its place in what is reported.
+    """Pickling compiles all code, including that of steps without locked joints. Friction takes
+    no part in an impact but has a register in the report.
     """
     made = tarsus.Simulation("mini_cheetah", stepper="event_driven", controller="trot")
     made.step()

@@ -138,8 +138,8 @@ def test_a_ball_s_spring_pulls_as_mujoco_s() -> None:
 
 
 def test_a_ball_s_spring_keeps_its_energy() -> None:
-    """The ledger balances to round-off, and what drifts is of the Coriolis terms, of first order; a
-    round body without gravity has none and swings as its closed form says.
+    """The ledger balances to round-off. The drift is of first order, from the Coriolis terms; a
+    round body without gravity has none and swings as in closed form.
     """
     robot, drift = Robot.of(read_mjcf(BALL.format(damping=0.0))), []
     for dt in (2e-3, 1e-3):

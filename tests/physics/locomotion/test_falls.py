@@ -28,7 +28,7 @@ from tarsus.stepping.methods.midpoint import Midpoint
 def thrown(
     name: str | Robot, worlds: int, rate: float, law: str = "moreau", **options: Any
 ) -> tuple[Robot, tarsus.Simulation]:
-    """A robot half a meter above where it stands, in random attitudes, its joints turning."""
+    """Robot half a meter above its standing height, with random attitudes and joint rates."""
     robot = tarsus.load(name) if isinstance(name, str) else name
     simulation = tarsus.Simulation(robot, law, worlds=worlds, **options)
     rng = np.random.default_rng(0)
@@ -108,7 +108,7 @@ GAINING = {  # in 5, 9, 1 and 1 of 1,000 worlds: decision 0067
     ],
 )
 def test_1000_passive_falls_gain_no_energy(name: str, law: str) -> None:
-    """What it finds is printed: `pytest -s`."""
+    """`pytest -s` prints the results."""
     found = falls(name, law, worlds=1000, seconds=1.0)
     print(found)
     assert found.gained == 0
@@ -125,7 +125,7 @@ def test_explicit_forces_diverge_and_are_reported(law: str) -> None:
 
 @pytest.mark.parametrize("forces", ["resolved", "once"])
 def test_a_log_reports_energy_gain(forces: str) -> None:
-    """Within a centimeter's worth with substeps, and far above without."""
+    """The gain is within a centimeter's worth with substeps, and far above it without."""
     stepper = Midpoint(forces=forces)  # type: ignore[arg-type]
     simulation = tarsus.Simulation("mini_cheetah", "hertz", stepper, worlds=24)
     dropped(simulation)
@@ -137,7 +137,7 @@ def test_a_log_reports_energy_gain(forces: str) -> None:
 def test_velocity_terms_of_fast_joints_keep_momentum_to_second_order(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A Mini Cheetah that tumbles in the air: half the step, a quarter of the error in momentum."""
+    """Mini Cheetah tumbles in the air: half the step gives a quarter of the momentum error."""
     turns_fast = fast_motion.turns_fast
     # all steps are fast
     monkeypatch.setattr(fast_motion, "turns_fast", lambda m, u, dt, _: turns_fast(m, u, dt, 0.0))
@@ -160,9 +160,9 @@ def test_velocity_terms_of_fast_joints_keep_momentum_to_second_order(
 
 
 def energy_halfway(robot: Robot, simulation: tarsus.Simulation) -> Array:
-    """The same with the coordinates in the middle of the last step.
+    """Energy of every world at the coordinates in the middle of the last step.
 
-    Where joints turn half a radian in a step, half a step later it is another by some percent.
+    If joints turn half a radian in a step, the energy differs by some percent half a step later.
     """
     q, u = SX.sym("q", robot.nq), SX.sym("u", robot.nu)
     middle = ca.Function("middle", [q, u], [displace(robot, q, u, SX(-0.5 * simulation.dt))])
@@ -171,11 +171,12 @@ def energy_halfway(robot: Robot, simulation: tarsus.Simulation) -> Array:
 
 
 def kicked(robot: Robot, simulation: tarsus.Simulation, seconds: float) -> tuple[Array, Array]:
-    """Energy that every world gained beyond the work of its motors and pushes, and its turns, rad.
+    """Largest energy gain beyond the work of motors and pushes per world, and largest turn of a
+    joint, rad.
 
-    The motors' torques (within their limits, or 100 N m) and a push of up to 1000 N on the trunk
-    change at random every 50 ms. Both as the largest seen: the energy every 50 ms and at the last
-    step's midpoint, where a step bounds it; the turn of a joint in every step.
+    Motor torques (within their limits, or 100 N m) and a push of up to 1000 N on the trunk change
+    at random every 50 ms. The energy is evaluated every 50 ms and at the midpoint of the last step,
+    where a step bounds it; the turn of a joint is evaluated in every step.
     """
     worlds, trunk, rng = simulation.worlds, robot.bodies[0].name, np.random.default_rng(0)
     most = np.array([min(actuator.upper, 100.0) for actuator in robot.actuators])
@@ -217,8 +218,8 @@ MEETING = {"anymal_c": 5000, "go1": 5000, "capsules": 10_000}  # robots whose sh
 
 
 def unsolved(simulation: tarsus.Simulation, seconds: float, driven: bool) -> float:
-    """The share of steps that are not solved while robots fall, limp or under random torques that
-    change every 50 ms.
+    """Share of steps that are not solved while robots fall, passively or under random torques
+    that change every 50 ms.
     """
     worlds = simulation.worlds
     most = np.array([min(a.upper, 100.0) for a in simulation.robot.actuators])
@@ -240,8 +241,8 @@ def unsolved(simulation: tarsus.Simulation, seconds: float, driven: bool) -> flo
 @pytest.mark.parametrize("driven", [False, True], ids=["limp", "driven"])
 @pytest.mark.parametrize("name", MANY)
 def test_almost_all_steps_of_20_000_falls_converge(name: str, driven: bool) -> None:
-    """With joint limits; what is left is reported: `pytest -s`. These robots have no shapes that
-    meet each other.
+    """With joint limits; `pytest -s` prints the remaining failures. These robots have no shapes
+    that collide with each other.
     """
     _, simulation = thrown(name, MANY[name], rate=1.0)
     assert unsolved(simulation, 1.0, driven) < 1e-3
@@ -259,8 +260,8 @@ def test_almost_all_steps_of_20_000_falls_converge(name: str, driven: bool) -> N
 def test_almost_all_steps_with_self_collision_converge(
     name: str, worlds: int, driven: bool
 ) -> None:
-    """With limits, stiction and all candidates; torques act through the file's actuators, whose
-    speeds keep limbs from going far into each other in one step.
+    """With limits, stiction and all candidates. Torques act through the actuators of the file,
+    whose speed limits prevent deep penetration of limbs within one step.
     """
     options = {"self_collision": True, "contacts": "all"}
     if name == "capsules":
@@ -277,7 +278,7 @@ def test_almost_all_steps_with_self_collision_converge(
 @pytest.mark.slow
 @pytest.mark.parametrize("terrain", ["steps", "rough"])
 def test_a_fall_on_uneven_ground_gains_no_energy(terrain: str) -> None:
-    """Shanks and trunk touch noses of stairs between their corners, too."""
+    """Shanks and trunk also touch the noses of stairs between their corners."""
     folder = robots_folder()
     if folder is None:
         pytest.skip("the package example-robot-data is not installed")
@@ -293,7 +294,7 @@ def test_a_fall_on_uneven_ground_gains_no_energy(terrain: str) -> None:
 
 
 def test_spurious_velocities_are_limited_by_energy_and_momentum() -> None:
-    """However wrong the target, even infinite: T <= T before + push . (u^S + u^E) / 2."""
+    """For any target, even an infinite one: T <= T before + push . (u^S + u^E) / 2."""
     robot = tarsus.load("hyq")
     rng = np.random.default_rng(1)
     u, push = rng.normal(size=robot.nu), rng.normal(size=robot.nu)
@@ -324,7 +325,7 @@ def test_spurious_velocities_are_limited_by_energy_and_momentum() -> None:
 
 
 def test_steps_of_fast_joints_are_counted() -> None:
-    """The log has no balance of momentum for them, and says how many there were."""
+    """The log has no momentum balance for these steps, and counts them."""
     simulation = tarsus.Simulation("mini_cheetah")
     u = np.zeros(simulation.robot.nu)
     u[10] = 60.0  # rad/s: 0.15 rad a step

@@ -27,7 +27,7 @@ POSES = 30
 
 
 class Taught(NamedTuple):
-    """Training specification, and the robot as prepared for it."""
+    """Training specification and the robot prepared for it."""
 
     lesson: TrainingSpec
     robot: Robot
@@ -61,7 +61,7 @@ def test_effective_inertia_at_the_tip_includes_rotor_and_damper() -> None:
 
 
 def test_a_motor_reaches_but_does_not_exceed_its_no_load_speed() -> None:
-    """Its whole torque, 3 N m, at 2 rad/s less what the joint's own damper takes."""
+    """Its full torque is 3 N m at 2 rad/s, less the torque of the joint's damper."""
     braked = with_back_emf(arm(3.0, 2.0), 1.0)
     sim = tarsus.Simulation(braked, law="moreau", controller=None, dt=0.01)
     speeds = []
@@ -76,8 +76,8 @@ def test_a_motor_reaches_but_does_not_exceed_its_no_load_speed() -> None:
 
 @pytest.mark.parametrize("name", ROBOTS)
 def test_the_springs_are_stable_in_any_pose_and_carry_the_robot(name: str) -> None:
-    """c dt^2 + 2 d dt < 4 m for what each contact feels, its joints anyhow; a foot sinks in by less
-    than 2 % of a straight leg.
+    """c dt^2 + 2 d dt < 4 m for the effective mass of each contact in any posture; a foot sinks
+    by less than 2 % of the length of a straight leg.
     """
     lesson, robot = taught(name)
     law = lesson.contact_law().parameters()
@@ -93,8 +93,8 @@ def test_the_springs_are_stable_in_any_pose_and_carry_the_robot(name: str) -> No
 
 @pytest.mark.parametrize("name", ROBOTS)
 def test_all_motors_have_a_rotor_and_a_speed(name: str) -> None:
-    """Damping is at least torque over velocity limit; hips stand at 0.7 of a straight leg at
-    most.
+    """Damping is at least torque over velocity limit; hips are at most at 0.7 of the length of
+    a straight leg.
     """
     robot = taught(name).robot
     for motor in robot.actuators:
@@ -105,7 +105,7 @@ def test_all_motors_have_a_rotor_and_a_speed(name: str) -> None:
 
 @pytest.mark.parametrize("name", ROBOTS)
 def test_feet_thighs_and_trunk_have_candidates(name: str) -> None:
-    """Four feet, eight ends of thighs, eight corners: as many as make others choose the feet."""
+    """Four feet, eight ends of thighs and eight corners of the trunk."""
     lesson, robot = taught(name)
     notices: list[str] = []
     chosen = select_candidates(robot, lesson.task_and_method()[0].contacts(robot), notices)
@@ -114,7 +114,9 @@ def test_feet_thighs_and_trunk_have_candidates(name: str) -> None:
 
 
 def test_action_range_grows_with_the_distance_from_standing() -> None:
-    """By `inverted_boost` upside down, by zero while standing, in between on its belly."""
+    """By `inverted_boost` upside down, by zero while standing, and by a value in between on the
+    belly.
+    """
     lesson, robot = taught("mini_cheetah")
     task, stand = lesson.task_and_robot()[0], np.array(robot.keyframes["stand"], float)
     assert isinstance(task, GetUp)

@@ -60,7 +60,7 @@ def objective(forces: np.ndarray, arms: np.ndarray, loads: np.ndarray, wrench: n
 
 
 def best(arms: np.ndarray, loads: np.ndarray, wrench: np.ndarray) -> np.ndarray:
-    """By scipy's SLSQP, in the loaded legs' forces alone."""
+    """Solution of SciPy's SLSQP for the forces of the loaded legs alone."""
     on = loads > 0
     cone = {
         "type": "ineq",
@@ -104,8 +104,8 @@ def test_force_distribution_equals_a_general_solver():
 
 
 def test_two_iterations_a_step_follow_a_changing_wrench():
-    """Twenty control steps of a push that grows until cones bind: from the last step's error, two
-    are enough.
+    """Over twenty control steps a push grows until cones are active; with a warm start two
+    iterations suffice.
     """
     two, many = distribution(2), distribution(20)
     for arms, loads, wrench in problems(1.0):
@@ -119,8 +119,8 @@ def test_two_iterations_a_step_follow_a_changing_wrench():
 
 
 def tried(robot: str, ground: str, seconds: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Coordinates (times, worlds, nq) every 0.1 s, headings, cosines of the tilt; a world a
-    command.
+    """Coordinates (times, worlds, nq) every 0.1 s, headings and cosines of the tilt; one
+    command per world.
     """
     law, stepper = GROUNDS[ground]
     simulation = Simulation(robot, law, stepper, controller="virtual_model", worlds=len(COMMANDS))
@@ -164,8 +164,8 @@ def test_stands_trots_and_turns(robot, ground):
 
 @pytest.mark.parametrize("gait", [0.0, 1.0])
 def test_starleth_withstands_pushes(gait):
-    """16 N s on 22.9 kg in 0.2 s, from four sides, at four moments of the cycle; 18 N s, which it
-    withstands without limits, bring a joint to the end of its range.
+    """16 N s on 22.9 kg in 0.2 s, from four sides, at four phases of the cycle. At 18 N s,
+    which it withstands without joint limits, a joint reaches its limit.
     """
     angles, impulse, time = np.radians([0, 90, 180, 270]), 16.0, 0.2
     simulation = Simulation("starleth", controller="virtual_model", pushes="base", worlds=4)

@@ -50,8 +50,8 @@ def load(name: str) -> tarsus.Robot:
 
 @pytest.mark.parametrize("name", quick_first(FILES))
 def test_it_stands(name: str) -> None:
-    """Five seconds: the trunk sinks by less than 0.5 % of its height and tilts by less than 1.5
-    degrees (Talos on the meshes of its soles, whose corners are not quite level).
+    """For five seconds the trunk sinks by less than 0.5 % of its height and tilts by less than
+    1.5 degrees (Talos stands on the meshes of its soles, whose corners are not quite level).
     """
     log = tarsus.Simulation(load(name), controller="stand", dt=DT).run(5.0)
     q, height = log["q"].values, log["q_start"].values[2]
@@ -97,8 +97,8 @@ def test_knees_that_bend_both_ways_bend_inwards() -> None:
 @pytest.mark.parametrize("name", ["go1", "solo12", "talos"])
 @pytest.mark.parametrize("dt", [0.0005, 0.0025, 0.005])
 def test_no_servo_is_faster_than_the_step(name: str, dt: float) -> None:
-    """dt M^-1 kd and dt^2 M^-1 kp by an eigenvalue solver of its own, the mass matrix by the
-    compiled program.
+    """Eigenvalues of dt M^-1 kd and dt^2 M^-1 kp by SciPy, with the mass matrix of the compiled
+    program.
     """
     robot = load(name)
     q = posture.stand(robot)
@@ -114,8 +114,8 @@ def test_no_servo_is_faster_than_the_step(name: str, dt: float) -> None:
 
 
 def test_gains_scale_with_weight() -> None:
-    """Mini Cheetah's come out near those it is tuned with; where gravity is a sixth, so is the
-    stiffness.
+    """Gains of Mini Cheetah are close to its tuned ones; with a sixth of gravity, stiffness is
+    a sixth.
     """
     robot = tarsus.load("mini_cheetah")
     q = np.array(robot.keyframes["stand"])
@@ -139,7 +139,7 @@ BALANCED = """<mujoco><default><geom contype="0" conaffinity="0"/></default><wor
 
 
 def test_unloaded_joints_also_get_gains(tmp_path: Path) -> None:
-    """A kicked flange swings back as a servo of 2.5 rad/s, damped by 0.7, does: its closed form."""
+    """A kicked flange returns as a servo of 2.5 rad/s with damping ratio 0.7, in closed form."""
     path = tmp_path / "arm.xml"
     path.write_text(BALANCED)
     simulation = tarsus.Simulation(path, controller="stand", dt=0.001)
@@ -210,8 +210,8 @@ def test_the_home_keyframe_is_the_standing_pose() -> None:
 
 @pytest.mark.slow
 def test_gains_can_be_set_by_hand(capsys: pytest.CaptureFixture) -> None:
-    """--set reaches the gait: a servo as soft as this lets the trunk of a robot from a file
-    sink, unless it bears the weight besides (`hold`).
+    """`--set` reaches the gait: with a soft servo the trunk of a robot from a file sinks,
+    unless `hold` also compensates the weight.
     """
     folder = robots_folder()
     if folder is None:
@@ -229,7 +229,7 @@ def test_gains_can_be_set_by_hand(capsys: pytest.CaptureFixture) -> None:
 
 
 def test_a_mesh_stands_on_the_corners_of_its_lowest_face() -> None:
-    """Among vertices in a plane and above it, whatever way up is."""
+    """The mesh has vertices in a plane and above it; the test rotates its upward axis."""
     random = np.random.default_rng(5)
     corners = np.array([[0.2, 0.1, 0], [0.2, -0.1, 0], [-0.2, 0.1, 0], [-0.2, -0.1, 0]])
     inside = np.c_[0.8 * random.uniform(-1, 1, (40, 2)) * [0.2, 0.1], np.zeros(40)]
@@ -253,7 +253,7 @@ BESIDE = """<mujoco model="two"><worldbody><body name="trunk" pos="0 0 .32"><fre
 def test_a_free_object_starts_at_its_file_pose(
     tmp_path: Path,
 ) -> None:
-    """And then falls and rests on a face; the robot stands on its feet from the start."""
+    """It then falls and rests on a face; the robot stands on its feet from the start."""
     (tmp_path / "two.xml").write_text(BESIDE, encoding="utf-8")
     robot = tarsus.load(tmp_path / "two.xml")
     assert {foot.name for foot in feet(robot)} >= {"left", "front", "back"}

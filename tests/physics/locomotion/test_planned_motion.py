@@ -21,7 +21,7 @@ def reached(
     law: str = "moreau",
     **asked: float,
 ) -> ClosedLoopResult:
-    """By a late planner; law: the world's, "mujoco" for MuJoCo."""
+    """Final state with a delayed planner; `law` is the law of the world, or "mujoco" for MuJoCo."""
     planner = tarsus.Planner(goal, method=method, timing=LATE)
     planner.set_commands(**asked)
     if law == "mujoco":
@@ -38,7 +38,7 @@ def reached(
 @pytest.mark.parametrize("method", ["mppi", "cem"])
 @pytest.mark.parametrize("direction", [0.0, 90.0])
 def test_planning_recovers_from_a_push(method: str, direction: float) -> None:
-    """150 N for 0.1 s: 1.7 m/s if the ground did not hold."""
+    """150 N for 0.1 s would cause 1.7 m/s without ground forces."""
     found = reached("stand", 3.5, BasePush(150.0, direction), method)
     assert not found.fell and found.final_speed < 0.1 and found.max_tilt < 0.5
 
@@ -59,8 +59,8 @@ def test_planning_follows_the_commands(asked: dict[str, float]) -> None:
 
 
 def test_planning_finds_a_trot_without_a_gait() -> None:
-    """Feet of a diagonal stand together, those of an end or a side take turns: of 37 seeds 24 do,
-    and of the first nine at least four; the others walk or amble as fast.
+    """Diagonal feet are in stance together, feet of one end or side alternate. Of 37 seeds 24
+    trot, and of the first nine at least four; the others walk or amble as fast.
     """
     trots = 0
     for seed in range(9):

@@ -22,7 +22,7 @@ TOP = Mechanism(
 
 
 def in_flight(robot: Mechanism | str, **options) -> Simulation:
-    """Well above the ground, tumbling."""
+    """Robot well above the ground, tumbling."""
     simulation = Simulation(robot, dt=DT, **options)
     q, u = simulation.q, np.random.default_rng(0).normal(size=simulation.robot.nu)
     q[..., 2] += 3.0
@@ -44,7 +44,7 @@ def test_momentum_changes_by_force_and_moment_times_time():
 
 
 def momentum(simulation: Simulation) -> np.ndarray:
-    """Linear and angular (6,) of the ball-like top, world axes."""
+    """Linear and angular momentum (6,) of the ball-like top in world axes."""
     R = simulation.robot.rotation(simulation.q, "top")
     return np.concatenate([2.0 * simulation.u[:3], 0.05 * R @ simulation.u[3:]])
 

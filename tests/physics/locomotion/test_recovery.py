@@ -18,7 +18,7 @@ PUBLISHED = tarsus.Moreau(recovery=0.0, standing="midpoint")
 
 
 def ball_in_a_bowl(recovery: float) -> float:
-    """The deepest penetration (m) of a ball that rocks in a bowl for ten seconds."""
+    """Deepest penetration (m) of a ball that rocks in a bowl for ten seconds."""
     body = Body("ball", -1, Joint("root", "free"), Inertia(1.0, np.zeros(3), 4e-3 * np.eye(3)))
     ball = Mechanism("ball", (body,), (Candidate("ball", 0, np.zeros(3), RADIUS),))
     bowl = tarsus.Surface(height=lambda x, y: 0.5 * (x * x + y * y))
@@ -49,8 +49,10 @@ def test_recovery_of_a_resting_block_is_exponential(slop: float) -> None:
 
 
 def stance_drift(law: tarsus.Moreau, dt: float) -> tuple[float, float]:
-    """How fast the point feet of a trotting Mini Cheetah wander in mid-stance, along and up, m/s:
-    from their positions, the median over all stances.
+    """Drift of the point feet of a trotting Mini Cheetah in mid-stance, along the ground and
+    vertically, m/s.
+
+    It is the median over all stances, from foot positions.
     """
     cheetah = tarsus.load("mini_cheetah")
     cheetah = replace(cheetah, candidates=tuple(replace(c, radius=0.0) for c in cheetah.candidates))
@@ -83,11 +85,11 @@ def test_stance_feet_creep_ten_times_less_than_as_published() -> None:
 def fallen(
     robot: str, law: tarsus.Moreau, worlds: int, seconds: float, contacts: str | None = "all"
 ) -> tuple[Array, float, int]:
-    """Depth (worlds,) in m after a passive fall, in any attitude, the largest gain of energy on
-    the way in J, and the number of steps that were not solved.
+    """Depth (worlds,) in m after a passive fall from any attitude, largest energy gain during it in
+    J, and number of unsolved steps.
 
-    The joints are loose and the limbs still rock, each touch a moment deep: what counts is the
-    depth that lasts, the least of the last second.
+    The joints are free and limbs still rock, each contact deep for a moment. The depth is therefore
+    the smallest of the last second.
     """
     sim = tarsus.Simulation(robot, law=law, worlds=worlds, contacts=contacts)
     body, candidates = sim.robot, sim.plan.scene.candidates

@@ -17,8 +17,10 @@ G, DT = 9.81, 0.0025
 
 @dataclass(frozen=True)
 class Moved:
-    """Every step: center of mass and its velocity (steps, 3), its angular momentum about it (steps,
-    3), force on each foot (steps, 2), cosine of the tilt, whether the solver converged.
+    """Motion in every step.
+
+    Center of mass and its velocity (steps, 3), angular momentum about it (steps, 3), force on each
+    foot (steps, 2), cosine of the tilt, and whether the solver converged.
     """
 
     center: Array

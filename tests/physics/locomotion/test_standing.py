@@ -30,7 +30,9 @@ LOOPED = """<mujoco model="looped"><option/>
 
 
 def stands(name: str, seconds: float) -> None:
-    """Its base stays within 3 % of its height and tilts by less than a degree; at rest at last."""
+    """Whether the base stays within 3 % of its height, tilts by less than a degree and comes to
+    rest.
+    """
     simulation = tarsus.Simulation(name, controller="stand")
     start, seen = simulation.q, []
     for _ in range(round(seconds / 0.5)):

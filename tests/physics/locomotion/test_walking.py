@@ -42,7 +42,7 @@ COMMANDS = {  # speed m/s, sideways m/s, turn rad/s, gait
 
 
 def test_the_pendulum_pattern_is_periodic():
-    """Steps integrated in numbers, without the pattern's closed forms."""
+    """Steps are integrated numerically, without the closed forms of the pattern."""
     pattern = StepPattern(height=0.8, gravity=9.81, step=0.7, double=0.15)
     same, across, n = 0.2, 0.15, 20000
     dt, w = pattern.step / n, pattern.rate
@@ -79,8 +79,8 @@ def test_the_end_of_a_step_is_predicted():
 
 @dataclass(frozen=True)
 class Walked:
-    """Samples every `every` s of all worlds: q (times, worlds, nq), load of each foot (times,
-    worlds, 2).
+    """Samples of all worlds every `every` s: q (times, worlds, nq) and load of each foot
+    (times, worlds, 2).
     """
 
     every: float
@@ -90,23 +90,25 @@ class Walked:
 
     @property
     def upright(self) -> float:
-        """Least cosine of the tilt."""
+        """Smallest cosine of the tilt."""
         return float((1 - 2 * (self.q[..., 4] ** 2 + self.q[..., 5] ** 2)).min())
 
     @property
     def heading(self) -> Array:
-        """(times, worlds), rad."""
+        """Heading (times, worlds), rad."""
         w, x, y, z = np.moveaxis(self.q[..., 3:7], -1, 0)
         return np.unwrap(np.arctan2(2 * (x * y + w * z), 1 - 2 * (y * y + z * z)), axis=0)
 
     @property
     def steps(self) -> Array:
-        """Landings (worlds,)."""
+        """Number of touchdowns (worlds,)."""
         down = self.loads > 0
         return (down[1:] & ~down[:-1]).sum((0, 2))
 
     def rates(self, since: float) -> dict[str, Array]:
-        """Mean velocity x, y and turn rate of every command from a time, s, on."""
+        """Mean velocities along x and y and turn rate for every command, after a given time in
+        s.
+        """
         k = round(since / self.every)
         time = self.every * (len(self.q) - 1 - k)
         way = np.c_[(self.q[-1] - self.q[k])[:, :2], self.heading[-1] - self.heading[k]]
@@ -114,7 +116,7 @@ class Walked:
 
 
 def sampled(simulation: Simulation, seconds: float, every: float = 0.05) -> Walked:
-    """All worlds as they go on."""
+    """Samples of all worlds during further steps."""
     q, loads, unconverged = [np.atleast_2d(simulation.q)], [], 0
     for _ in range(round(seconds / every)):
         simulation.advance(every)
@@ -131,13 +133,13 @@ def hoap1() -> Simulation:
 
 
 def told(simulation: Simulation, commands: Array) -> None:
-    """The commands (worlds, 4)."""
+    """Commands (worlds, 4)."""
     names = ("speed", "sideways", "turn", "gait")
     simulation.set(command=dict(zip(names, commands.T, strict=True)))
 
 
 def test_hoap1_follows_walking_commands(hoap1):
-    """More than ten steps of each kind, in one run of eight worlds."""
+    """More than ten steps per command, in one run of eight worlds."""
     hoap1.reset()
     told(hoap1, np.array(list(COMMANDS.values())))
     first = sampled(hoap1, 3.0)
@@ -161,8 +163,9 @@ def test_hoap1_follows_walking_commands(hoap1):
 
 
 def test_a_walk_on_soles_takes_few_iterations(hoap1):
-    """The corners of a sole share its load; the mean was 20, as who presses went round in circles
-    and from step to step."""
+    """The corners of a sole share its load. The mean used to be 20, because the active set
+    cycled.
+    """
     hoap1.reset()
     told(hoap1, np.array(list(COMMANDS.values())))
     iterations, converged = [], []
@@ -175,7 +178,9 @@ def test_a_walk_on_soles_takes_few_iterations(hoap1):
 
 
 def test_hoap1_withstands_pushes(hoap1):
-    """A tenth of its weight for 0.1 s, from eight sides, at two moments of a step, walking on."""
+    """A tenth of its weight for 0.1 s, from eight sides, at two phases of a step, while it
+    walks.
+    """
     angles = np.arange(len(COMMANDS)) * np.pi / 4
     force = (
         0.1 * hoap1.robot.mass * 9.81 * np.stack([np.cos(angles), np.sin(angles), 0 * angles], 1)
@@ -195,7 +200,7 @@ def test_hoap1_withstands_pushes(hoap1):
 
 @pytest.mark.slow
 def test_hoap1_walks_over_unknown_steps():
-    """5 mm up and down, every 5 to 12 cm; 8 mm, too."""
+    """Steps of 5 mm and of 8 mm up and down, every 5 to 12 cm."""
     rise = np.array([5, -5, 5, -5, 5, -5, 8, -8]) * 1e-3
     run = np.array([50, 50, 80, 80, 120, 120, 80, 80]) * 1e-3
     ground = Steps(rise=rise, run=run, count=8, start=0.1, edge_radius=1e-3, corner_radius=1e-3)

@@ -35,13 +35,13 @@ def ball(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def made(ball: str, worlds: int = 3, **options: Any) -> tarsus.Simulation:
-    """It falls, and lands; what it tells is at most three steps late."""
+    """Simulation of a fall and landing; sensors have a delay of up to three steps."""
     sensors = {"imu": Imu(delay=3, seed=5), "clean": Imu(), "foot": TouchSensor(delay=2)}
     return tarsus.Simulation(ball, sensors=sensors, controller=None, worlds=worlds, **options)
 
 
 def noise_of(simulation: tarsus.Simulation) -> np.ndarray:
-    """What the IMU of a simulation at its start tells beyond what is there."""
+    """Noise of the IMU in the initial state of a simulation."""
     told = simulation.sense()
     return told["imu"] - told["clean"]
 
@@ -123,7 +123,7 @@ def test_a_log_with_changed_settings_reruns(ball: str, tmp_path: Path) -> None:
 
 def test_each_episode_has_its_own_noise_and_a_seed_repeats_it(ball: str) -> None:
     def begun(simulation: tarsus.Simulation, **how: Any) -> np.ndarray:
-        """The noise of an episode's first steps."""
+        """Noise of the first steps of an episode."""
         simulation.reset(**how)
         told = simulation.run(0.02)
         return (told["sensed_imu"] - told["sensed_clean"]).values
@@ -253,7 +253,7 @@ def test_single_precision_keeps_episodes_and_flags(ball: str) -> None:
 
 
 def test_noise_of_one_channel_does_not_affect_others(ball: str) -> None:
-    """Of every kind of sensor with several."""
+    """For every kind of sensor with several channels."""
     sensors = {"there": FrameMotion(), "joints": Encoders()}
     simulation = tarsus.Simulation("mini_cheetah", controller=None, sensors=sensors)
     before = simulation.sense()
@@ -284,7 +284,9 @@ def test_without_noise_and_bias_the_reading_is_exact(
 
 
 def test_bias_modified_in_place_is_detected(ball: str) -> None:
-    """Where the worlds live; code that holds a view of a register may write to it at any time."""
+    """In the memory of the worlds: code that holds a view of a register may write to it at any
+    time.
+    """
     simulation = made(ball, device=HostLauncher())
     bias = simulation.backend.view("bias.imu")
     assert not noise_of(simulation).any()

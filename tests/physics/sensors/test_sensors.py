@@ -51,7 +51,7 @@ def ball(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture(scope="module")
 def trot() -> tarsus.Simulation:
-    """A trot of two worlds with a sensor on every foot, two of them late."""
+    """Trot of two worlds with a sensor on every foot, two of them delayed."""
     feet = {foot: TouchSensor(frame=foot) for foot in FEET}
     late = {
         "late": Encoders(("FR_knee_joint",), delay=np.array([0, 3])),
@@ -84,7 +84,7 @@ def test_an_accelerometer_reads_zero_in_free_fall_and_gravity_at_rest(ball: str)
 
 
 def test_a_rotating_body_has_centripetal_acceleration(tmp_path: Path) -> None:
-    """omega^2 r towards the axis, to second order in dt; the fall itself is not felt."""
+    """omega^2 r towards the axis, to second order in dt; gravity is not measured in free fall."""
     file, omega, r = tmp_path / "spin.xml", 3.0, 0.4
     file.write_text(BALL.replace("</body>", f'<site name="rim" pos="{r} 0 0"/></body>'))
     robot = tarsus.load(str(file))
@@ -184,7 +184,7 @@ def test_moments_are_about_the_frame(trot: tarsus.Simulation) -> None:
 
 @pytest.mark.slow
 def test_bodies_of_a_fallen_robot_carry_its_weight_together() -> None:
-    """Contacts that only a fall brings to the ground are weighed too: it lies on its back."""
+    """Contacts that only a fall brings to the ground are included: the robot lies on its back."""
     robot = Robot.of(read_mjcf(biped()))
     cells = {body.name: LoadCell(frame=body.name, period=40) for body in robot.bodies}
     simulation = tarsus.Simulation(robot, contacts="all", sensors=cells)
@@ -226,7 +226,7 @@ GROUNDS: dict[str, Terrain] = {
 
 @pytest.mark.parametrize("name", GROUNDS)
 def test_a_scanned_height_lies_on_the_ground(name: str) -> None:
-    """A point at the height that the terrain tells has no distance from it."""
+    """A point at the scanned height has zero distance from the terrain."""
     ground, rng = GROUNDS[name], np.random.default_rng(1)
     points = rng.uniform(-0.8, 0.8, (20, 3))
     b = Builder("scan")
@@ -251,7 +251,7 @@ def test_scans_measure_exact_heights_of_steps_and_boxes() -> None:
 
 @pytest.mark.parametrize("ground", [Steps(rise=0.1, run=0.3, start=0.5), Boxes()])
 def test_patches_change_no_heights(ground: Terrain) -> None:
-    """Neither beside an upright side nor on a rounded edge, and by no bits."""
+    """Bit for bit, also beside an upright side and on a rounded edge."""
     edge = 0.5 if isinstance(ground, Steps) else 0.58
     places = [edge - 0.01, edge - 0.001, edge + 0.001, edge + 0.003, edge + 0.01]
     icy = Patched(ground, (Patch((edge, 0.0), 0.1, friction=0.1),))
@@ -260,7 +260,7 @@ def test_patches_change_no_heights(ground: Terrain) -> None:
 
 
 def _heights(ground: Terrain, places: list[float]) -> list[float]:
-    """Of the ground below (x, 0), m, its parameters as numbers."""
+    """Heights of the ground below (x, 0), m, with its parameters as numbers."""
     b = Builder("heights")
     terrain = ground.symbols(b)
     symbols = [v for v in vars(terrain).values() if isinstance(v, SX)]
@@ -270,7 +270,7 @@ def _heights(ground: Terrain, places: list[float]) -> list[float]:
 
 
 def test_a_scan_turns_with_the_heading_and_measures_from_the_frame() -> None:
-    """On a plane that rises by 0.2 along x, seen by a robot that looks along y."""
+    """On a plane that rises by 0.2 along x; the robot faces y."""
     scan = HeightScan(length=0.4, width=0.2, spacing=0.2)
     angle = float(np.arctan(0.2))
     simulation = tarsus.Simulation(
@@ -287,7 +287,9 @@ def test_a_scan_turns_with_the_heading_and_measures_from_the_frame() -> None:
 
 
 def test_a_scan_has_a_heading_when_its_frame_points_down(tmp_path: Path) -> None:
-    """Then to the right of its y axis, here against y; on a slope that rises by 0.2 along x."""
+    """The heading is then to the right of the frame's y axis, on a slope that rises by 0.2
+    along x.
+    """
     file = tmp_path / "camera.xml"
     file.write_text(BALL.replace("</body>", '<site name="eye" xyaxes="0 0 -1 1 0 0"/></body>'))
     scan = HeightScan(frame="eye", length=0.4, width=0.2, spacing=0.2)
@@ -301,7 +303,7 @@ def test_a_scan_has_a_heading_when_its_frame_points_down(tmp_path: Path) -> None
 
 
 def test_contact_times_start_with_the_first_step(ball: str) -> None:
-    """A ball that falls has been in the air for as long as it was simulated, also after a reset."""
+    """The air time of a falling ball is the simulated time, also after a reset."""
     simulation = tarsus.Simulation(ball, sensors={"touch": TouchSensor()}, dt=0.001)
     simulation.set(q=[0, 0, 1.0, 1, 0, 0, 0])
     for _ in range(2):
@@ -381,7 +383,7 @@ def test_readings_are_part_of_the_snapshot_and_restart_at_a_reset(
 
 @pytest.mark.slow
 def test_readings_do_not_depend_on_cut_joints() -> None:
-    """In extended coordinates the same robot tells the same, to the constraints' drift."""
+    """In extended coordinates the readings agree up to the drift of the constraints."""
     told = []
     for coordinates in ("minimal", "extended"):
         simulation = tarsus.Simulation(
@@ -438,8 +440,8 @@ def test_invalid_sensors_are_reported_by_name(
 
 
 def test_sensors_include_contacts_with_other_bodies() -> None:
-    """A free body at rest: its contacts bear its weight and turn it nowhere, the ground's and those
-    of the ball on its top alike. A foot on a box is on something.
+    """Contacts of a free body at rest balance its weight and its moments, those with the ground
+    and with a ball on its top alike. A foot on a box is in contact.
     """
     both = tarsus.world(Box(edges=(0.4, 0.4, 0.1), mass=2.0), Ball(), at=[(0.1, 0.06, 0.1)])
     sensors: list[Any] = [LoadCell(frame=name) for name in ("box", "ball")]
@@ -461,7 +463,9 @@ def test_a_single_joint_is_selected_by_name() -> None:
 
 
 def test_delays_are_limited() -> None:
-    """Every step of it is a register and an instruction for every channel: a million never ends."""
+    """Each step of delay takes a register and an instruction per channel; compiling a million
+    would never end.
+    """
     with refused(InvalidValue, "delay"):
         Imu(delay=1_000_000)
     with refused(InvalidValue, "delay"):

@@ -36,7 +36,7 @@ def point() -> tarsus.Simulation:
 
 
 def after(sim: tarsus.Simulation, q: Array, u: Array) -> tuple[Array, Array]:
-    """d u after the step by (q, u) before it, and by mu."""
+    """Derivative of u after the step by (q, u) before it, and by mu."""
     sim.set(q=q, u=u)
     found = sim.derivatives("mu")
     assert found.converged
@@ -78,7 +78,7 @@ def test_friction_of_a_sliding_point_depends_on_its_normal_force() -> None:
 
 
 def change(robot: tarsus.Robot, a: tuple[Array, Array], b: tuple[Array, Array]) -> Array:
-    """The way from state b to state a, as `Derivatives` counts it: q' = F(q) u in between."""
+    """Difference of states a and b as `Derivatives` defines it: q' = F(q) u from b to a."""
     middle = (a[0] + b[0]) / 2
     F = np.stack([robot.coordinate_rate(middle, u) for u in np.eye(robot.nu)], 1)
     return np.concatenate([np.linalg.lstsq(F, a[0] - b[0])[0], a[1] - b[1]])
@@ -118,8 +118,8 @@ CASES: dict[str, Callable[[], tarsus.Simulation]] = {
     [pytest.param(c, marks=[] if c == "trot" else pytest.mark.slow) for c in CASES],
 )
 def test_a_robot_on_its_feet_agrees_with_differences(case: str) -> None:
-    """To 1e-9 of the largest entry: what is left is round-off of the differences, 1e-16 / 1e-6
-    times some; it falls as h grows.
+    """To 1e-9 of the largest entry; the rest is round-off of the differences, which decreases
+    with larger h.
     """
     sim = CASES[case]()
     sim.set(u=np.random.default_rng(3).normal(size=18) * 0.03)
@@ -133,14 +133,14 @@ def test_a_robot_on_its_feet_agrees_with_differences(case: str) -> None:
 
 
 def frictionless(robot: tarsus.Robot) -> tarsus.Robot:
-    """Without dry friction and damping of joints."""
+    """Robot without dry friction and damping of joints."""
     joints = [replace(body.joint, dry_friction=0.0, damping=0.0) for body in robot.bodies]
     bodies = [replace(b, joint=joint) for b, joint in zip(robot.bodies, joints, strict=True)]
     return replace(robot, bodies=tuple(bodies))
 
 
 def on_its_feet(law: Moreau, steps: int = 60, **options: Any) -> tuple[tarsus.Simulation, Array]:
-    """Mini Cheetah after some steps of standing, without stops, and the torques to go on with."""
+    """Mini Cheetah after some steps of standing, without joint limits, and torques that hold it."""
     robot = frictionless(load("mini_cheetah"))
     sim = tarsus.Simulation(robot, law, limits=False, **options)
     bent = robot.keyframes["stand"][7:]
@@ -150,8 +150,8 @@ def on_its_feet(law: Moreau, steps: int = 60, **options: Any) -> tuple[tarsus.Si
 
 
 def test_two_feet_stick_and_two_separate() -> None:
-    """(1, 0, 1, 0): in a step that begins so, torques move a robot whose two feet are joints:
-    du = dt (M^-1 - M^-1 J^T (J M^-1 J^T)^-1 J M^-1) S dtau, at the step's middle.
+    """With two feet as joints, du = dt (M^-1 - M^-1 J^T (J M^-1 J^T)^-1 J M^-1) S dtau at the
+    middle of the step.
     """
     sim, torques = on_its_feet(Moreau(mu=2.0, recovery=0, standing="midpoint", **SHARP))
     robot, u = sim.robot, sim.u
@@ -181,8 +181,8 @@ def test_two_feet_stick_and_two_separate() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("solver", ["newton", "exact", "jor", "sor", "jor_velocity"])
 def test_a_step_that_begins_at_its_solution_has_the_same_derivatives(solver: str) -> None:
-    """A standing robot's step, solved by the last one's impulses, is done at once by any solver;
-    its derivatives are those of the solution, not of how it was found.
+    """From the impulses of the last step any solver converges at once; the derivatives are
+    those of the solution, independent of the iterations.
     """
     first, torques = on_its_feet(Moreau(**SHARP))
     q, u = first.q, first.u
@@ -202,7 +202,7 @@ def test_a_step_that_begins_at_its_solution_has_the_same_derivatives(solver: str
 @pytest.mark.slow
 @pytest.mark.parametrize("solver", ["newton", "exact"])
 def test_four_feet_that_slide_agree_with_differences(solver: str) -> None:
-    """Down a slope as steep as its friction: steadily, so that each step begins where it ends."""
+    """Steady sliding down a slope at the friction angle, where each step starts at its solution."""
     law, slope = Moreau(mu=0.3, solver=solver, **SHARPER), float(np.arctan(0.3))
     robot = load("mini_cheetah")
     sim = tarsus.Simulation(robot, law, terrain=Slope(angle=slope), stiction=False)

@@ -50,7 +50,10 @@ HARD = [Moreau(mu=0.0, e_N=E), LcpImpulse(e_N=E)]
 def worlds(
     mechanism: Mechanism, stepper: Stepper, law: Law, lanes: int = 1, **start: Array | float
 ) -> Worlds:
-    """A mechanism on the plane; start: registers by name, each () or (worlds, size)."""
+    """Worlds with a mechanism on the plane.
+
+    `start` has registers by name, each () or (worlds, size).
+    """
     plan = Plan(Scene(mechanism, law, Plane(), mechanism.candidates), stepper, None)
     values = initial_values(plan) | {name: np.atleast_1d(value) for name, value in start.items()}
     count = max(np.atleast_2d(v).shape[0] for v in values.values())
@@ -60,7 +63,7 @@ def worlds(
 def dropped(
     law: Law, dt: float, seconds: float, stepper: Stepper | None = None
 ) -> dict[str, Array]:
-    """The log of a point dropped from DROP."""
+    """Log of a point dropped from DROP."""
     start = {"q": pose([0, 0, DROP]), "u": np.zeros(6)}
     return worlds(point_mass(), stepper or EventDriven(), law, dt=dt, **start).record(
         round(seconds / dt)
@@ -105,7 +108,7 @@ def test_bounce_times_do_not_depend_on_the_step(law: Law, dt: float) -> None:
 
 @pytest.mark.parametrize("law", HARD, ids=lambda law: type(law).__name__)
 def test_it_comes_to_rest_after_infinitely_many_bounces(law: Law) -> None:
-    """sqrt(2 h / g) (1 + e) / (1 - e), however few steps that is; then it stands still."""
+    """After sqrt(2 h / g) (1 + e) / (1 - e), independent of the number of steps."""
     rest, dt = SPEED / G * (1 + E) / (1 - E), 0.01
     log = dropped(law, dt, 2.0)
     pressing = np.abs(log["impulse"][:, 0, 0] / (G * dt) - 1) < 1e-2
@@ -114,8 +117,8 @@ def test_it_comes_to_rest_after_infinitely_many_bounces(law: Law) -> None:
 
 
 def test_errors_match_the_tolerance() -> None:
-    """A landing is found within the tolerance: heights are off by a few of it, and no depth exceeds
-    it.
+    """A landing is located to the tolerance: height errors are a small multiple of it, and no
+    depth exceeds it.
     """
     errors = []
     for tolerance in (1e-4, 1e-6, 1e-8):
@@ -196,8 +199,8 @@ def test_impacts_preserve_the_order_of_the_inner_stepper(law: Law, stepper: Even
     ids=("heun", "rk4", "dormand_prince"),
 )
 def test_order_across_a_landing_on_a_damped_spring(inside: Stepper, order: int, steps: int) -> None:
-    """The damper takes hold with a jump of force: located, it costs no order; alone each stepper is
-    of order 1.
+    """The force of the damper jumps at contact. With event location the order is kept; without
+    it each stepper is of order 1.
     """
     c, d, seconds, height = 500.0, 20.0, 0.4, 0.5
     law, fall = Compliant(c_N=c, d_N=d), math.sqrt(2 * height / G)
@@ -227,9 +230,7 @@ def test_order_across_a_landing_on_a_damped_spring(inside: Stepper, order: int, 
 
 
 def test_a_flat_box_lands_on_all_corners_at_once() -> None:
-    """Four corners within round-off of each other: one event, no turning, restitution of the
-    whole.
-    """
+    """Four corners land within round-off of each other: one event, no rotation, one restitution."""
     height, half = 0.3, 0.04
     speed = math.sqrt(2 * G * (height - half))
     start = {"q": pose([0, 0, height]), "u": np.zeros(6)}
@@ -243,7 +244,7 @@ def test_a_flat_box_lands_on_all_corners_at_once() -> None:
 
 @pytest.mark.slow
 def test_results_do_not_depend_on_lanes() -> None:
-    """Worlds that land at different times, each as if alone."""
+    """Worlds that land at different times have the results of separate runs."""
     u = np.array([[s, 0.3, -1, 2, s, 0] for s in np.linspace(-2, 2, 5)])
     start = {"q": pose([0, 0, 0.09], 0.5), "u": u, "dt": 5e-3}
     logs = [
@@ -257,10 +258,10 @@ def test_results_do_not_depend_on_lanes() -> None:
 
 
 def test_feet_of_compliant_legs_stay_on_the_ground() -> None:
-    """HyQ without motors lands and folds up: its feet neither sink nor rise by a micrometer.
+    """HyQ without motors lands and folds: its feet neither sink nor rise by a micrometer.
 
-    Without dW^T/dt u in the LCP's d they sank by 0.2 mm in the same time, and with twice of it
-    they rose.
+    Without dW^T/dt u in the LCP's d they sank by 0.2 mm in the same time, and with twice of it they
+    rose.
     """
     robot, dt, seconds = tarsus.load("hyq"), 5e-4, 0.2
     feet = tuple(c for c in robot.candidates if c.name.endswith("_foot"))
@@ -276,7 +277,7 @@ def test_feet_of_compliant_legs_stay_on_the_ground() -> None:
 
 
 def feet_heights(robot: Robot, q: Array) -> Array:
-    """The gap (steps, feet) of every foot at q (steps, nq), m."""
+    """Gaps (steps, feet) at q (steps, nq), m."""
     feet = [
         [robot.position(state, foot.name)[2] - foot.radius for foot in robot.candidates]
         for state in q[::8]

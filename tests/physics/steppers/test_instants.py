@@ -36,7 +36,7 @@ HALF, ANGLE, SECONDS = 0.5, 0.9, 0.3  # m; rad above the ground; s
 def final(
     mechanism: Mechanism, stepper: Stepper, law: Law, steps: int, seconds: float, **start: Array
 ) -> tuple[Array, Array, dict[str, Array]]:
-    """q and u at the end, and the log."""
+    """Final q and u, and the log."""
     plan = Plan(Scene(mechanism, law, Plane(), mechanism.candidates), stepper, None)
     values = initial_values(plan) | start | {"dt": np.array([seconds / steps])}
     log = write_registers(Worlds(step_program(plan), 1, lanes=1), values).record(steps)
@@ -44,7 +44,7 @@ def final(
 
 
 def exact(rate: Callable[[float, Array], list[float]], start: list[float], seconds: float) -> Array:
-    """The end of a motion by DOP853."""
+    """Final state of a motion by DOP853."""
     found = solve_ivp(rate, (0, seconds), start, method="DOP853", rtol=1e-13, atol=1e-15)
     return found.y[:, -1]
 
@@ -65,7 +65,9 @@ def sliding_rod(t: float, y: Array) -> list[float]:
 def test_ogunsola_s_lcp_preserves_the_order_of_the_inner_stepper(
     inner: Stepper, order: int, steps: int
 ) -> None:
-    """A rod with one end on the ground: force at an instant, Eqn. (3); the end stays there."""
+    """A rod with one end on the ground, whose force at an instant is Eqn. (3); the end stays in
+    place.
+    """
     end = exact(sliding_rod, [ANGLE, 0.0], SECONDS)
     law, stepper = LcpImpulse(), EventDriven(inner, tolerance=1e-13)
 
@@ -139,8 +141,8 @@ def test_compliant_laws_preserve_the_order_of_rk4(name: str) -> None:
     ],
 )
 def test_contact_loss_is_of_second_order(inner: Stepper, order: int, steps: int) -> None:
-    """A point lands on a damped spring and leaves: its force ends with a kink, no jump, so a step
-    across it errs by dt^2, once; contact loss is therefore not located.
+    """A point lands on a damped spring and leaves. Its force has a kink at separation but no
+    jump, so one step across it errs by dt^2; separation is therefore not located.
     """
     c, d, height, seconds = 500.0, 5.0, 0.2, 0.4
     fall, law = math.sqrt(2 * height / G), Compliant(c_N=c, d_N=d)

@@ -78,8 +78,9 @@ FIXED = DormandPrince(rtol=1e9, atol=1e9)  # every sub-step stands: one a step
 def worlds(
     mechanism: Mechanism, stepper: Stepper, law: Law, lanes: int = 1, **start: Array | float
 ) -> Worlds:
-    """A mechanism on the plane; start: registers by name ("law_mu" for "law.mu"), each () or
-    (worlds, size).
+    """Worlds with a mechanism on the plane.
+
+    `start` has registers by name ("law_mu" for "law.mu"), each () or (worlds, size).
     """
     plan = Plan(Scene(mechanism, law, Plane(), mechanism.candidates), stepper, None)
     values = initial_values(plan) | {
@@ -90,14 +91,16 @@ def worlds(
 
 
 def exact(rate: Callable[[float, Array], Array], y: Array, seconds: float) -> Array:
-    """An ordinary differential equation by SciPy, to round-off."""
+    """Solution of an ordinary differential equation by SciPy, to round-off."""
     return solve_ivp(rate, (0, seconds), y, method="DOP853", rtol=1e-13, atol=1e-15).y[:, -1]
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Smooth motion with a known end: `state` reads what `end` (k,) holds from q, u; `conserved`
-    what must stay.
+    """Smooth motion with a known end.
+
+    `state` computes from q, u the quantities that `end` (k,) contains; `conserved` computes
+    invariants.
     """
 
     mechanism: Mechanism
@@ -117,8 +120,8 @@ TOP = Inertia(
 
 
 def spin() -> Problem:
-    """An asymmetric body whose frame is not at its center of mass tumbles far above the ground,
-    without gravity.
+    """An asymmetric body, whose frame is not at its center of mass, tumbles far above the
+    ground without gravity.
     """
     m, c, A = TOP.mass, TOP.com, TOP.about_com
     q, u, seconds = pose([0, 0, 100.0]), np.array([0.5, 0, 0.2, 3, -4, 5]), 1.0
@@ -151,7 +154,7 @@ def spin() -> Problem:
 
 
 def pendulum(damping: float = 0.0) -> Problem:
-    """A large swing, 10 m above the ground."""
+    """A pendulum with a large amplitude, 10 m above the ground."""
     mass, length, about_com = 1.5, 0.4, 0.02
     pull, inert, seconds = mass * length * G, mass * length**2 + about_com, 1.5
     joint = Joint("hinge", "hinge", np.array([0.0, 1, 0]), damping=damping)
@@ -170,7 +173,7 @@ def pendulum(damping: float = 0.0) -> Problem:
 
 
 def spring(d: float = 0.0) -> Problem:
-    """A point that never leaves the ground nor slips: an oscillation about its anchor, normal and
+    """A point that neither separates nor slips: an oscillation about its anchor, normal and
     tangential.
     """
     c, seconds, sink = 3000.0, 0.1, G / 3000.0
@@ -205,9 +208,7 @@ PROBLEMS: dict[str, Callable[[], Problem]] = {
 @pytest.mark.parametrize("problem", PROBLEMS)
 @pytest.mark.parametrize("stepper", ORDERS)
 def test_order_of_convergence(stepper: str, problem: str) -> None:
-    """Errors at dt, dt / 2, dt / 4: the state's order is what it should be; what is conserved does
-    no worse.
-    """
+    """From errors at dt, dt / 2 and dt / 4; invariants converge at least as fast as the state."""
     case, errors = PROBLEMS[problem](), []
     chosen = FIXED if stepper == "dormand_prince" else resolve.stepper(stepper)
     made = worlds(case.mechanism, chosen, Compliant(), **case.start)
@@ -240,7 +241,7 @@ def test_order_of_convergence(stepper: str, problem: str) -> None:
     "problem", [pytest.param("spin", marks=pytest.mark.slow), "pendulum", "spring"]
 )
 def test_dormand_prince_error_falls_with_its_tolerance(problem: str) -> None:
-    """In one step over the whole motion: error in proportion to rtol, evaluations to
+    """One step covers the whole motion. The error is proportional to rtol, evaluations to
     rtol^(-1/5).
     """
     case, tolerances, errors, evaluations = (
@@ -276,7 +277,7 @@ def test_dormand_prince_error_falls_with_its_tolerance(problem: str) -> None:
 
 
 def test_mini_cheetah_in_the_air_matches_dop853() -> None:
-    """It turns and kicks under held torques, joint friction included: 0.2 s in four steps, to
+    """It turns and kicks under constant torques and joint friction: 0.2 s in four steps, to
     1e-7.
     """
     robot, seconds, rng = tarsus.load("mini_cheetah"), 0.2, np.random.default_rng(3)
@@ -316,7 +317,7 @@ def test_mini_cheetah_in_the_air_matches_dop853() -> None:
 
 
 def test_a_ball_on_hertz_springs_matches_dop853() -> None:
-    """Fall, contact and rebound to 1e-8, the step as long as the contact takes."""
+    """Fall, contact and rebound to 1e-8, with a step as long as the contact."""
     law, mass, seconds, height = Hertz(), 1.0, 0.3, 0.2
     p = {name: float(value) for name, value in law.parameters().items()}
 
@@ -336,10 +337,10 @@ def test_a_ball_on_hertz_springs_matches_dop853() -> None:
 
 
 def test_dormand_prince_does_not_pull_at_a_point_that_grazes_the_ground() -> None:
-    """Drawn away from the ground, thrown at it, it touches for an instant late in dt, where a
-    weight is negative.
+    """A point that is accelerated upward approaches the ground and touches it briefly late in dt,
+    where a weight is negative.
 
-    The error control has to see the impulse: what it lets pass is less than 1e-6 N s.
+    The error control must detect the impulse; an undetected one is below 1e-6 N s.
     """
     pull, dt, turns, depth = 1000.0, 1e-3, 8 / 9 * 1e-3, np.logspace(-9, -5, 60)
     q = np.array([pose([0, 0, 0.5 * pull * turns**2 - d]) for d in depth])
@@ -354,8 +355,8 @@ def test_dormand_prince_does_not_pull_at_a_point_that_grazes_the_ground() -> Non
 
 
 def test_an_unmet_tolerance_is_reported_and_the_step_completes() -> None:
-    """Too few sub-steps for rtol: converged 0, but the fall, which every sub-step integrates
-    exactly, is whole.
+    """Too few substeps for rtol: converged is 0, but the fall, which every substep integrates
+    exactly, is complete.
     """
     start = {"q": pose([0, 0, 50.0]), "u": np.array([0.5, 0, 0, 6, -8, 10]), "dt": 1.0}
     log = worlds(
@@ -386,8 +387,8 @@ def test_an_unmet_tolerance_is_reported_and_the_step_completes() -> None:
     ids=lambda x: type(x).__name__,
 )
 def test_reported_impulses_explain_the_motion(stepper: Stepper, law: Law) -> None:
-    """m (v^E - v^S) = m g dt + the sum of the impulses, through flight, impact and slip;
-    converged throughout.
+    """m (v^E - v^S) = m g dt + the sum of the impulses, through flight, impact and slip; all
+    steps converge.
     """
     dt, mass = 1e-3, 2.0
     start = {"q": pose([0, 0, 0.09], 0.5), "u": np.array([1.0, 0.3, -1, 2, 1, 0])}
@@ -423,8 +424,8 @@ def test_results_do_not_depend_on_lanes(stepper: Stepper, law: Law) -> None:
 
 
 def test_substeps_equal_short_steps_with_constant_torque() -> None:
-    """Four steps of dt / 4: the same bits in the state; impulses and iterations summed,
-    converged the worst.
+    """The state after four steps of dt / 4 is bit-identical. Impulses and iterations are
+    summed; converged is the smallest.
     """
     dt, n, rng = 0.004, 4, np.random.default_rng(1)
     whole = tarsus.Simulation("mini_cheetah", stepper=tarsus.Substeps(Midpoint(), n), dt=dt)

@@ -51,7 +51,7 @@ def swinging(simulation: AnySimulation, r: float, seconds: float = 4.5) -> tuple
 
 
 def period(r: float, inertia: float) -> float:
-    """Return that of a body with inertia m r^2 `inertia` about its axis, at this amplitude."""
+    """Period of a body with inertia m r^2 `inertia` about its axis, at this amplitude."""
     return 2 * np.pi * np.sqrt((1 + inertia) * (R - r) / G) * (1 + AMPLITUDE**2 / 16)
 
 
@@ -86,7 +86,7 @@ def test_a_swinging_ball_gains_no_energy_under_any_law(name: str) -> None:
 
 
 def test_a_capsule_swings_across_a_trough() -> None:
-    """Its mantle touches there as its ends do."""
+    """Its lateral surface touches as its ends do."""
     r, robot = 0.1, free_body("type='capsule' size='.1 .15' euler='90 0 0'", 0.1)
     simulation = Simulation(robot, Moreau(mu=2.0), terrain=sphere(R, 1, along_y=0))
     inertia = np.sort(np.linalg.eigvalsh(robot.bodies[0].inertia.about_com))[0]

@@ -54,7 +54,7 @@ def test_compliant_laws_support_contacts_between_ends() -> None:
 
 @pytest.mark.parametrize("name", registry.names(LAWS))
 def test_every_law_supports_contacts_between_ends(name: str) -> None:
-    """Its ends alone would let it down by 55 mm."""
+    """Contacts at the ends alone would let it sink by 55 mm."""
     gives_way = issubclass(registry.member_class(LAWS, "law", name, Law), ForceLaw)
     rod = free_body(f"type='capsule' {ROD}", 0.06)
     simulation = Simulation(rod, name, terrain=CREST, dt=2e-4 if gives_way else 2.5e-3)
@@ -64,7 +64,7 @@ def test_every_law_supports_contacts_between_ends(name: str) -> None:
 
 
 def test_a_box_lies_across_a_ridge() -> None:
-    """Two of its edges carry it, alike, half of it in the air on either side."""
+    """Two of its edges share the load equally; half of it is in the air on each side."""
     simulation = Simulation(free_body("type='box' size='.2 .1 .05'", 0.08), Moreau(), terrain=CREST)
     log = simulation.run(0.5)
     assert log.q.values[-1, 2] == pytest.approx(0.08, abs=1e-6)
@@ -106,7 +106,7 @@ def test_long_edges_are_split_into_spans() -> None:
 
 
 def test_derivatives_of_a_step_that_rolls_and_slides_on_a_crest() -> None:
-    """By central differences of the velocity before it."""
+    """Compared with central differences of the velocity before the step."""
     sharp = Moreau(T_rel=1e-12, T_abs=1e-12)
     simulation = Simulation(free_body(f"type='capsule' {ROD}", 0.06), sharp, terrain=CREST)
     u = np.array(simulation.u)
@@ -129,7 +129,9 @@ def test_derivatives_of_a_step_that_rolls_and_slides_on_a_crest() -> None:
 
 
 def test_a_leaning_rod_matches_geometry_and_mujoco() -> None:
-    """One end on the ground, the edge of a box under its middle; MuJoCo's gives way a little."""
+    """One end is on the ground, its middle on the edge of a box; MuJoCo's contact yields a
+    little.
+    """
     radius, half, rounding = 0.03, 0.25, 2e-4
     lean = math.radians(19.1358)  # 0.3 m from the lower end's center to where the edge touches
     edge, along = np.array([-0.05, 0, 0.1]), np.array([math.cos(lean), 0, math.sin(lean)])

@@ -31,7 +31,7 @@ ONE = Boxes([[0.0, 0.0, 0.05]], BOX, edge_radius=EDGE, corner_radius=CORNER)
 
 
 def look(terrain: Terrain, points: ArrayLike) -> tuple[Array, Array]:
-    """Gaps (n,) and frames (n, 3, 3) at points (n, 3), or of each world at its own point."""
+    """Gaps (n,) and frames (n, 3, 3) at points (n, 3), or at one point per world."""
     b = Builder("look")
     distance, frame = terrain.surface(b.parameter("point", 3), terrain.symbols(b))
     program = b.program(distance=distance, frame=ca.vec(frame.T))

@@ -35,7 +35,7 @@ def egg() -> Robot:
 
 
 def skin(count: int = 4000) -> Array:
-    """Points (count, 3) all over the ellipsoid, m."""
+    """Points (count, 3) on the surface of the ellipsoid, m."""
     k = np.arange(count) + 0.5
     z, around = 1 - 2 * k / count, np.pi * (1 + np.sqrt(5)) * k
     wide = np.sqrt(1 - z**2)
@@ -43,7 +43,7 @@ def skin(count: int = 4000) -> Array:
 
 
 def least_gap(q: Array, points: Array) -> float:
-    """How far the lowest of the points is above the waves along their normal, m."""
+    """Gap of the lowest point above the waves along their normal, m."""
     x, y, z = (q[:3] + points @ rotation_from_quaternion(q[3:]).T).T
     k = 2 * np.pi / L
     height = A * np.sin(k * x) * np.sin(k * y)
@@ -52,7 +52,7 @@ def least_gap(q: Array, points: Array) -> float:
 
 
 def dropped(simulation: Simulation, seed: int, seconds: float) -> xr.Dataset:
-    """It falls from 2 cm, turned anyhow, and rolls and rocks about."""
+    """Log of a drop from 2 cm with a random attitude; it rolls and rocks."""
     random = np.random.default_rng(seed)
     turn, points = random.normal(size=4), skin()
     q = np.array([*random.uniform(-0.3, 0.3, 2), 0.5, *(turn / np.linalg.norm(turn))])
@@ -64,7 +64,7 @@ def dropped(simulation: Simulation, seed: int, seconds: float) -> xr.Dataset:
 
 
 def test_an_ellipsoid_does_not_sink_into_waves() -> None:
-    """One point alone let it sink by up to 28 mm, and gain up to 1.7 J."""
+    """With a single contact point it sank by up to 28 mm and gained up to 1.7 J."""
     simulation, points = Simulation(egg(), Moreau(), terrain=WAVES, dt=2.5e-3), skin()
     for seed in range(3):
         log = dropped(simulation, seed, 2.0)
@@ -78,7 +78,7 @@ def test_an_ellipsoid_does_not_sink_into_waves() -> None:
 
 @pytest.mark.parametrize("law", LAWS)
 def test_every_law_supports_an_ellipsoid_at_two_points_of_a_hollow(law: str) -> None:
-    """Its long axis across the hollow: both ends carry alike, and no point lies deeper."""
+    """Its long axis is across the hollow: both ends carry equal loads, and no point lies deeper."""
     simulation = Simulation(egg(), law, terrain=WAVES, dt=LAWS[law])
     simulation.set(q=[*HOLLOW, 0.06 - A + 0.01, 1, 0, 0, 0])
     log = simulation.run(1.0)
@@ -90,7 +90,7 @@ def test_every_law_supports_an_ellipsoid_at_two_points_of_a_hollow(law: str) -> 
 
 
 def test_a_step_uses_the_deepest_ellipsoid_contacts() -> None:
-    """A law that gives way, its depth beside that of all points."""
+    """Under a compliant law its depth is compared with that of all points."""
     simulation, points = Simulation(egg(), Compliant(), terrain=WAVES, dt=2.5e-4), skin()
     log = dropped(simulation, 3, 0.75)
     seen = log.gap.values.min(1)
@@ -107,7 +107,7 @@ def test_on_flat_ground_an_ellipsoid_has_one_contact(ground: Terrain) -> None:
 
 
 def test_locally_flat_ground_gives_one_ellipsoid_contact() -> None:
-    """On a surface that happens to be level it rolls as on a plane."""
+    """On a level part of the surface it rolls as on a plane."""
     ends = []
     for ground in (Plane(), Surface(lambda x, y: 0 * x)):
         simulation = Simulation(egg(), Moreau(), terrain=ground, dt=1e-3)

@@ -23,7 +23,7 @@ RADIUS = 0.1  # m, of a round hill's top
 
 
 def hill(x: ca.SX, y: ca.SX) -> ca.SX:
-    """The top of a ball of that radius, and level ground 0.04 m below it."""
+    """Top of a ball of a given radius, and level ground 0.04 m below it."""
     below = ca.fmin(x**2 + y**2, 0.64 * RADIUS**2)
     return ca.sqrt(RADIUS**2 - below) - RADIUS
 
@@ -84,7 +84,7 @@ def test_a_plank_rocks_on_a_ball_like_its_equivalent_pendulum() -> None:
 
 @pytest.mark.parametrize("geom", [CRATE, DISC])
 def test_bodies_dropped_on_waves_rest_on_crests(geom: str) -> None:
-    """No point of it is deep in them once it lies; 16 and 24 mm before."""
+    """At rest no point is deep in the waves; the largest depths used to be 16 and 24 mm."""
     high, long = 0.03, 0.5
     rng = np.random.default_rng(3)
     simulation = Simulation(free_body(geom, 0.05), Moreau(), terrain=Sine(high, long))

@@ -52,7 +52,7 @@ def placed(x: float = 0.0, y: float = 0.0, z: float = TOP + 0.02, yaw: float = 0
 def test_a_face_rests_on_a_narrower_top(
     geom: str, half_sizes: tuple[float, float], yaw: float
 ) -> None:
-    """It stays level and still, and the contact forces balance its weight and its torque."""
+    """It stays level and at rest; contact forces balance its weight and moment."""
     terrain = stone(*half_sizes, yaw=yaw / 2)
     simulation = Simulation(free_body(geom, 0.2), Moreau(), terrain=terrain)
     simulation.set(q=placed(x=0.01, z=TOP + 0.03, yaw=yaw), u=np.zeros(6))
@@ -173,7 +173,7 @@ def codes(simulation: Simulation) -> list[str]:
 
 
 def test_faces_on_narrow_tops_are_reported(tmp_path: Path) -> None:
-    """Steppers that look at corners alone, and shapes of a file that are simulated as heights."""
+    """For steppers without contacts of faces, and for file shapes that are simulated as heights."""
     sole, terrain = free_body(SOLE, 0.2), stone(0.05, 0.03)
     assert "faces-not-checked" not in codes(Simulation(sole, terrain=terrain))
     assert "faces-not-checked" in codes(
@@ -213,7 +213,7 @@ def clipped(polygon: np.ndarray, sizes: Sequence[float]) -> list[np.ndarray]:
 
 
 def test_contacts_of_a_level_face_are_the_corners_of_the_shared_area() -> None:
-    """All of them but the corners of the face itself, which are contacts anyway."""
+    """Except the corners of the face itself, which are contacts anyway."""
     rng, sizes, height, rounding = np.random.default_rng(0), (0.12, 0.05), 0.003, 0.005
     counts = set()
     for _ in range(200):

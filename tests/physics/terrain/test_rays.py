@@ -26,7 +26,7 @@ LEVEL = (1.0, 0.0, 0.0, 0.0)
 
 
 def told(ground: Terrain, ways: Array = WAYS, turn: object = TURN, **options: object) -> Array:
-    """What rays along `ways` from a ball at ORIGIN tell, m."""
+    """Readings of rays along `ways` from a ball at ORIGIN, m."""
     directions = tuple(map(tuple, np.asarray(ways, float).tolist()))
     rays = RaySensor(directions=directions, **({"reach": REACH} | options))  # type: ignore[arg-type]
     simulation = tarsus.Simulation(sphere(), terrain=ground, sensors={"rays": rays})
@@ -35,7 +35,7 @@ def told(ground: Terrain, ways: Array = WAYS, turn: object = TURN, **options: ob
 
 
 def seen(ways: Array = WAYS) -> Array:
-    """The same directions in the world, of length 1."""
+    """Unit vectors of the same directions in the world."""
     world = ways @ rotation_from_quaternion(TURN).T
     return world / np.linalg.norm(world, axis=1, keepdims=True)
 
@@ -75,7 +75,7 @@ def test_rays_below_the_ground_have_distance_zero() -> None:
 
 
 def test_rays_are_compiled_into_the_step_with_their_delay_and_bias() -> None:
-    """A ball falls: the distance below it is its height, some steps late, and biased."""
+    """The distance below a falling ball is its height, with delay and bias."""
     rays = RaySensor(delay=np.array([0, 3]), bias=np.array([0.0, 0.5]))
     made = tarsus.Simulation(sphere(), worlds=2, dt=0.01, sensors={"ray": rays})
     made.set(q=np.tile([0, 0, 2.0, *LEVEL], (2, 1)))

@@ -42,7 +42,7 @@ def rims(half: float = HALF, count: int = 720) -> Array:
 
 
 def heights(simulation: Simulation) -> Function:
-    """The ground's distance, m, below many points (3, n)."""
+    """Vertical distance of the ground, m, below many points (3, n)."""
     ground = simulation.plan.scene.terrain
     point = SX.sym("point", 3)
     given = type(
@@ -53,7 +53,9 @@ def heights(simulation: Simulation) -> Function:
 
 
 def depths(simulation: Simulation, seed: int, seconds: float) -> tuple[Array, Array]:
-    """It falls from 2 cm, turned anyhow, and tumbles: its rims' depth, m, and energy, J."""
+    """Depth of the rims, m, and energy, J, of a disc that tumbles from 2 cm with a random
+    attitude.
+    """
     random, points, below = np.random.default_rng(seed), rims(), heights(simulation)
 
     def gap(q: Array) -> float:
@@ -71,14 +73,14 @@ def depths(simulation: Simulation, seed: int, seconds: float) -> tuple[Array, Ar
 
 
 def into_riser(simulation: Simulation) -> xr.Dataset:
-    """It rolls at 0.4 m/s against the first stair."""
+    """Log of a wheel that rolls at 0.4 m/s against the first stair."""
     simulation.set(q=[0, 0, RADIUS, *ON_EDGE], u=[0.4, 0, 0, 0, 0, -4.0])
     return simulation.run(1.5)
 
 
 @pytest.mark.parametrize("ground", [STAIRS, WAVES], ids=["steps", "sine"])
 def test_a_disc_does_not_sink_into_corners_and_hollows(ground: Steps | Sine) -> None:
-    """With the lowest point and two beside it rims sank by 40 to 67 mm."""
+    """With only the lowest point and two beside it, rims sank by 40 to 67 mm."""
     simulation = Simulation(wheel(), Moreau(), terrain=ground, dt=2.5e-3)
     for seed in (1, 3):
         depth, energy = depths(simulation, seed, 1.5)
@@ -88,7 +90,7 @@ def test_a_disc_does_not_sink_into_corners_and_hollows(ground: Steps | Sine) -> 
 
 @pytest.mark.parametrize("law", LAWS)
 def test_a_wheel_stops_at_a_riser(law: str) -> None:
-    """There its rim is tangent to tread and riser."""
+    """At rest its rim is tangent to tread and riser."""
     log = into_riser(Simulation(wheel(), law, terrain=RISER, dt=LAWS[law]))
     x, z = log.q.values[:, 0], log.q.values[:, 2]
     assert x.max() == pytest.approx(0.3 - RADIUS, abs=4e-3)
@@ -98,7 +100,7 @@ def test_a_wheel_stops_at_a_riser(law: str) -> None:
 
 
 def test_on_level_ground_a_disc_moves_as_on_a_plane() -> None:
-    """On a surface that is level by chance no arc counts."""
+    """On a level part of the surface no arc is in contact."""
     for turn, u in ((ON_EDGE, [0.3, 0, 0, 0, 0, -3.0]), ([1, 0, 0, 0], [0.3, 0.1, 0, 0, 0, 2.0])):
         height = RADIUS if turn is ON_EDGE else HALF
         ends = []

@@ -61,7 +61,7 @@ GRAPHS = [name for name in TERRAINS if not name.startswith("steps")]
 
 @cache
 def looking(name: str) -> Program:
-    """From points to gaps and frames; `worlds` are points."""
+    """Function from points to gaps and frames; `worlds` are points."""
     return program_of(TERRAINS[name])
 
 
@@ -83,7 +83,7 @@ def look(
 
 
 def heights(name: str, xy: Array) -> Array:
-    """The ground below xy (n, 2), found from the distance alone."""
+    """Height of the ground below xy (n, 2), from the distance function alone."""
     point = np.column_stack([xy, np.zeros(len(xy))])
     for _ in range(60):
         gap, frame = look(TERRAINS[name], point, looking(name))
@@ -139,12 +139,14 @@ def test_gap_and_normal_match_the_ground(name: str) -> None:
 
 
 def test_tiles_have_their_named_shapes() -> None:
-    """Kinds in turn along x, zero along their borders; heights of each that follow its number."""
+    """Kinds alternate along x and are zero along their borders; heights follow the number of
+    each.
+    """
     tiles = Tiles(incline=0.1, rise=0.03, wave=0.02, stone=0.01)
     program = program_of(tiles)
 
     def ground(x: ArrayLike, y: ArrayLike) -> Array:
-        """Heights, from level points above: the distance times the normal's upward part."""
+        """Heights from level points above: distance times the vertical component of the normal."""
         points = np.column_stack([*np.broadcast_arrays(x, y), np.zeros(np.broadcast(x, y).size)])
         gap, frame = look(tiles, points, program)
         return -gap / frame[:, 0, 2]
@@ -213,7 +215,7 @@ def test_a_height_field_stays_close_to_its_heights() -> None:
 
 
 def profile(s: Steps) -> tuple[Array, Array]:
-    """The rounded profile of stairs up by drawing it: points (n, 2) and outward normals (n, 2)."""
+    """Points (n, 2) and outward normals (n, 2) of the rounded profile of ascending stairs."""
     rise, run, start = (
         float(np.asarray(s.rise)),
         float(np.asarray(s.run)),
@@ -279,8 +281,8 @@ def test_a_ball_rolls_over_the_edge_of_a_step() -> None:
 
 @pytest.mark.parametrize("push", [1.0, 4.0, 15.0])
 def test_a_foot_pressed_into_a_corner_rests_there(push: float) -> None:
-    """A round foot that hardly turns: it slides to the riser and stays where tread and riser
-    meet.
+    """A round foot that hardly turns slides to the riser and stays in the corner of tread and
+    riser.
     """
     radius, dt, ball = 0.0175, 0.0025, sphere(1.0, 0.0175)
     heavy = replace(
@@ -301,9 +303,7 @@ def test_a_foot_pressed_into_a_corner_rests_there(push: float) -> None:
 
 
 def test_a_point_inside_a_riser_is_free_to_leave() -> None:
-    """The riser, not the tread far above, is what it touches: no friction with a tread holds it
-    down.
-    """
+    """It touches the riser, not the tread far above, so that no friction with a tread holds it."""
     lifted = point_mass(gravity=(0.0, 0.0, 5.0))
     up = Bench(lifted, Moreau(mu=0.8), Steps(rise=0.15, run=0.3, count=1, start=0.0))
     log = up.run(100, 0.0025, q=pose([0.003, 0, 0.08]))
@@ -334,7 +334,7 @@ def test_a_foot_dragged_over_many_cells_never_leaves_the_ground_nor_sticks(
 
 
 def test_a_sloped_height_field_equals_a_slope() -> None:
-    """A ball rolls down it: the borders of the cells are not felt."""
+    """A ball rolls down it without an effect of the cell borders."""
     angle, radius = 0.2, 0.1
     x = np.linspace(-4, 4, 81)
     field = HeightField(np.tile(np.tan(angle) * x, (30, 1)), 0.1)
@@ -352,7 +352,7 @@ def test_a_sloped_height_field_equals_a_slope() -> None:
 
 @pytest.mark.slow
 def test_a_flat_height_field_equals_a_plane() -> None:
-    """Its feet stand on it and beyond its border."""
+    """Feet stand on it and beyond its border."""
     logs = []
     for terrain in (HeightField(np.zeros((3, 4)), 0.1), Plane()):
         simulation = tarsus.Simulation("mini_cheetah", terrain=terrain, controller="stand")

@@ -45,12 +45,12 @@ def file(folder: Path, fixed: str, before: str = "") -> str:
 
 
 def heights(terrain: Terrain, places: np.ndarray) -> np.ndarray:
-    """Of the ground at places (n, 2), as the terrain tells it."""
+    """Heights of the terrain at positions (n, 2)."""
     return sample_ground(terrain, places)[0]
 
 
 def rays(path: str, places: np.ndarray) -> np.ndarray:
-    """What a ray straight down from 10 m hits first of all that is fixed and collides."""
+    """First fixed, colliding shape hit by a vertical ray from 10 m."""
     model = mujoco.MjModel.from_xml_path(path)
     data = mujoco.MjData(model)
     mujoco.mj_kinematics(model, data)
@@ -66,8 +66,8 @@ def rays(path: str, places: np.ndarray) -> np.ndarray:
 
 
 def test_a_floor_with_upright_boxes_is_exact() -> None:
-    """The floor's own height, a box that stands, one that floats and is turned with its body; what
-    collides with nothing or moves is no ground.
+    """The floor, a standing box, and one that floats, rotated with its body. Shapes that move
+    or do not collide are no ground.
     """
     world = World(str(YARD))
     assert isinstance(world.ground, Boxes) and len(world.ground.position) == 2
@@ -87,7 +87,7 @@ def test_a_floor_alone_is_a_plane(tmp_path: Path) -> None:
 def test_a_box_whose_edges_are_far_is_a_floor(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, top: float, turn: int
 ) -> None:
-    """Alone, above a plane, and below what stands on it."""
+    """Alone, above a plane, and below other shapes."""
     far = f'<geom name="deck" type="box" size="80 90 1" pos="9 -9 {top - 1}" euler="0 0 {turn}"/>'
     for below in ("", FLOOR.replace("/>", ' pos="0 0 -2"/>')):
         world = World(file(tmp_path, below + far))
@@ -125,7 +125,7 @@ def test_level_heights_are_a_plane_at_a_height() -> None:
 
 
 def test_other_ground_shapes_become_heights(tmp_path: Path) -> None:
-    """At the grid's nodes; a capsule's side is found to some 1e-7 m."""
+    """At the nodes of the grid; the side of a capsule is accurate to about 1e-7 m."""
     path = file(tmp_path, FLOOR + HILLS)
     world = World(path, cell=0.047)
     field = world.ground
@@ -229,7 +229,9 @@ STAIR = """<geom type="plane" size="0 0 1"/>
 def test_no_warning_for_a_robot_on_the_ground_of_its_file(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Its ground is the terrain, so that nothing is left out; elsewhere it is, and told."""
+    """Its ground is the terrain, so that nothing is ignored; on another terrain it is, with a
+    warning.
+    """
     path = file(tmp_path, STAIR)
     with warnings.catch_warnings():
         warnings.simplefilter("error", WorldGeometryIgnored)

@@ -67,8 +67,8 @@ def file(tmp_path: Path) -> Path:
 
 
 def test_file_servos_make_the_robot_stand(file: Path) -> None:
-    """And sinks as in MuJoCo, by 20 mm to a millimeter and a half, with the softness of the file;
-    the law's regularizer is not quite MuJoCo's.
+    """It sinks by 20 mm as in MuJoCo, within 1.5 mm, with the softness of the file; the
+    regularizer of the law differs a little from MuJoCo's.
     """
     with warned("visual-meshes-missing", "hip.obj"):
         robot = tarsus.load(file)

@@ -55,7 +55,9 @@ def both_engines(
 def test_a_chain_reaches_its_joint_limits_when_mujoco_does(
     rates: tuple[float, ...], stops: set[str]
 ) -> None:
-    """MuJoCo's limit acts after it is passed, ours before, so MuJoCo is usually a step later."""
+    """MuJoCo's limit acts once it is exceeded, that of Tarsus before, so MuJoCo is usually a
+    step later.
+    """
     q, u = np.array([0.0, 0.3, 0.3]), np.array(rates, float)
     ours, theirs = both_engines(chain(), q, u, 0, 0.5)
     delays = ours.delays(theirs)

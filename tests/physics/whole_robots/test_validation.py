@@ -109,7 +109,7 @@ def test_mujoco_is_measured_on_the_same_scenes_at_each_of_its_settings() -> None
 
 
 def test_mujoco_and_soft_convex_share_tolerances() -> None:
-    """What is exempt for one is exempt for the other, but for joints, which only MuJoCo softens."""
+    """Both have the same exceptions, except for joints, which only MuJoCo softens."""
     assert dict(NOT_MODELED) | dict(SoftConvex.not_modeled) == dict(NOT_MODELED)
     assert set(NOT_MODELED) - set(SoftConvex.not_modeled) == {"hard joints"}
     for scene in ("creep", "launched_cube", "dead_ball", "spring_rest"):
@@ -119,7 +119,7 @@ def test_mujoco_and_soft_convex_share_tolerances() -> None:
 
 
 def test_scenes_that_mujoco_fails_at_any_setting() -> None:
-    """A sliding cube that is lifted, a ball that is thrown back: their true value is zero."""
+    """A lifted sliding cube and a ball that rebounds; the exact value of both is zero."""
     for scene, least in (("launched_cube", 0.01), ("dead_ball", 0.1)):
         rows = validate("mujoco", scene, unclaimed=True)
         assert len(rows) == len(NAMED)
@@ -227,7 +227,7 @@ def test_a_crossing_lies_between_two_steps() -> None:
 
 
 class Ice(Engine):
-    """An engine that lets every body slide on for ever, at the speed it came with."""
+    """Engine in which every body slides forever at its initial speed."""
 
     law, stepper = "ice", "none"
     not_modeled: Mapping[str, str] = {}
@@ -242,7 +242,7 @@ class Ice(Engine):
 
 
 class Sliding(Session):
-    """Bodies that move on for ever, touched by nothing."""
+    """Bodies that move forever without contact."""
 
     def __init__(self, start: Start, dt: float) -> None:
         self.dt, self.worlds, self._contacts = dt, start.worlds, len(start.body.candidates)
@@ -278,7 +278,7 @@ def test_a_parameter_that_a_law_does_not_have_is_not_modeled() -> None:
     "engine", [TarsusEngine("moreau", "midpoint"), MujocoEngine()], ids=["ours", "mujoco"]
 )
 def test_a_growing_push_does_the_work_of_its_integral(engine: Engine) -> None:
-    """In free fall m x' = p t + r t^2 / 2, in every world its own, whatever is logged."""
+    """In free fall m x' = p t + r t^2 / 2, with different values per world, whatever is logged."""
     rates = np.array([[1.0, 0.0, 0.0], [0.0, -2.0, 0.0]])
     start = Start(cube(), pose([0, 0, 10.0]), push=[0.5, 0.5, 0.0], push_rate=rates)
     for skip in (0.0, 0.1):
@@ -288,7 +288,9 @@ def test_a_growing_push_does_the_work_of_its_integral(engine: Engine) -> None:
 
 
 def test_a_body_without_contacts_is_integrated_with_substeps() -> None:
-    """The stepper asked what a step held under a law of impulses, where there is no contact."""
+    """The stepper used to query the contacts of a step under an impulse law although there were
+    none.
+    """
     rows = validate("lcp_impulse", "free_flight", "dormand_prince")
     assert rows
     assert {row.status for row in rows} == {"pass"}, rows

@@ -39,7 +39,7 @@ Array = NDArray[np.float64]
 
 
 def rebuilt(name: str, change: Callable[[Body], Body]) -> tarsus.Robot:
-    """The robot with one body, by its name or its joint's, replaced."""
+    """Robot with one body replaced, given its name or that of its joint."""
     bodies = tuple(
         change(body) if name in (body.name, body.joint.name) else body for body in ROBOT.bodies
     )
@@ -51,14 +51,14 @@ def with_inertia(**given: Any) -> Callable[[Body], Body]:
 
 
 def moved(robot: tarsus.Robot, gait: Stand = SOFT) -> tuple[Array, Array]:
-    """Coordinates and velocities after a while of servos that let the robot sink."""
+    """Coordinates and velocities after a while with servos that let the robot sink."""
     simulation = tarsus.Simulation(robot, controller=gait)
     simulation.advance(SECONDS)
     return simulation.q, simulation.u
 
 
 def varied(**values: Any) -> tuple[Array, Array]:
-    """The same of three worlds, the numbers of the second one changed."""
+    """The same for three worlds, with other parameters in the second."""
     kinds = {
         kind: list(given) if isinstance(given, dict) else "all" for kind, given in values.items()
     }
@@ -134,7 +134,7 @@ def test_varied_joint_resistance_matches_an_edited_robot() -> None:
 
 
 def test_torque_delays_are_whole_steps() -> None:
-    """Of a function of time that is 1, 2, 3, ... N m: what acts in each step of each world."""
+    """Applied torques in each step of each world, for a torque of 1, 2, 3, ... N m over time."""
     delays = np.array([0, 1, 3])
     simulation = tarsus.Simulation(
         ROBOT,
@@ -164,7 +164,7 @@ def test_terrain_parameters_can_be_varied_by_world() -> None:
 
 
 def test_the_log_of_a_varied_world_balances() -> None:
-    """Momentum and energy of a run by the Newton-Euler recursion, with the numbers of its world."""
+    """Momentum and energy by the Newton-Euler recursion, with the parameters of the world."""
     simulation = tarsus.Simulation(
         ROBOT, controller=SOFT, worlds=2, varied={"mass": TRUNK, "com": TRUNK, "armature": KNEE}
     )
@@ -181,7 +181,9 @@ def test_unvaried_values_stay_compiled_constants() -> None:
 
 
 def test_rods_get_a_positive_definite_inertia() -> None:
-    """About its own axis it is zero, and so to round-off once it is turned."""
+    """The inertia about its own axis is zero, and round-off can make it negative after a
+    rotation.
+    """
     varied = tarsus.Simulation(ROBOT, controller=SOFT, varied={"inertia": TRUNK})
     random = np.random.default_rng(2)
     for axis in random.standard_normal((50, 3)):
@@ -190,7 +192,7 @@ def test_rods_get_a_positive_definite_inertia() -> None:
 
 
 def test_mass_factors_skip_massless_bodies() -> None:
-    """NaN in its place would be silent: there is no shape that grows with the mass."""
+    """A NaN would stay undetected: no shape grows with the mass."""
     light = Inertia(0.0, np.zeros(3), np.zeros((3, 3)))
     axes = [np.array(axis) for axis in ([1.0, 0.0, 0.0], [0.0, 1.0, 0.0])]
     bodies = (

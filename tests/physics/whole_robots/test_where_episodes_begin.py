@@ -35,7 +35,7 @@ def on_shins() -> Robot:
 
 
 def least(worlds: Environment, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The least gaps (worlds,), m, of candidates and of what is between them, in float64."""
+    """Smallest gaps (worlds,), m, of candidates and of the spans between them, in float64."""
     own = worlds.work.scene
     everything = tuple(range(len(own.candidates)))
     touching = [candidate.name for candidate in own.candidates]
@@ -52,7 +52,9 @@ def least(worlds: Environment, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def test_shins_start_above_crests() -> None:
-    """Without what is between knee and foot some do; who does not begins as high as ever."""
+    """Without spans between knee and foot some worlds start below; the height of all others is
+    unchanged.
+    """
     robot = on_shins()
     begun = {}
     for known, own in ((True, robot), (False, replace(robot, edges=()))):

@@ -81,7 +81,7 @@ def test_welded_objects_are_placed_with_the_robot(tmp_path):
 
 
 def test_a_base_on_slides_starts_at_its_file_pose(tmp_path):
-    """A planar robot, as those of learning benchmarks: at zero its foot would be 0.8 m deep."""
+    """A planar robot as in learning benchmarks: at zero its foot would be 0.8 m deep."""
     planar = _file(
         tmp_path,
         """<body name="trunk" pos="0 0 .9"><joint type="slide" axis="1 0 0"/>
@@ -98,7 +98,7 @@ def test_a_base_on_slides_starts_at_its_file_pose(tmp_path):
 
 
 def test_objects_drawn_in_the_ground_are_reported(tmp_path):
-    """Alone in its file, too: nothing puts it on the ground, which throws it out."""
+    """Also for a single object, because nothing moves it to the ground surface."""
     ball = '<freejoint/><geom name="ball" type="sphere" size=".1"/>'
     for height, told in ((0.07, "ball (by 30 mm)"), (0.1, "")):
         file = _file(tmp_path, f'<body pos="0 0 {height}">{ball}</body>')

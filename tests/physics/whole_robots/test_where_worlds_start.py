@@ -69,7 +69,7 @@ def test_a_robot_in_a_world_starts_as_if_alone(text: str, key: str) -> None:
     "tie", ['<connect body1="b" body2="world" anchor="0 0 .2"/>', '<weld body1="b"/>']
 )
 def test_a_robot_fixed_to_the_world_is_fixed_at_its_new_position(tie: str) -> None:
-    """It was tied to where its file has it, and drawn back there."""
+    """It used to be pulled back to the position of its file."""
     alone = Robot.of(read_mjcf(FOUR_BAR.format("b", PARALLEL.format("home"), tie)))
     leader = Robot.of(read_mjcf(LEG.format("a", BENT.format("home"))))
     both = tarsus.Simulation(tarsus.world(leader, alone, at=[(2.0, 0.5, 0.3, 0.4)]))
@@ -79,7 +79,7 @@ def test_a_robot_fixed_to_the_world_is_fixed_at_its_new_position(tie: str) -> No
 
 @pytest.mark.parametrize("turned", [False, True])
 def test_a_loop_with_the_world_stays_closed_when_moved(turned: bool) -> None:
-    """A hinge between the base and the world, whichever of the two is its parent."""
+    """A hinge between base and world, with either as the parent."""
     robot = Robot.of(read_mjcf(LEG.format("a", BENT.format("stand"))))
     q = robot.keyframes["stand"]
     hinge = Joint("tie", "hinge", axis=np.array([0.6, 0.0, 0.8]))

@@ -172,7 +172,7 @@ def create_part(kind: str, where: str, values: Mapping[str, Any]) -> Any:
 def create_dataclass(kind: type[T], values: Mapping[str, Any]) -> T:
     """Create a dataclass with the fields that a log describes.
 
-    Raise TarsusError if it refuses them.
+    Raise TarsusError if it rejects them.
     """
     hints = {f.name: f for f in fields(kind)}  # pyright: ignore[reportArgumentType]
     arguments = {
