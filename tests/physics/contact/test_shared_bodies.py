@@ -16,7 +16,7 @@ from tarsus.collision import shared_body
 from tarsus.contact.problem import Contact, ContactProblem, SharedBodies, VelocityForm
 from tarsus.contact.solvers._cone_edges import BlockSteps, solve_on_edges
 from tarsus.contact.solvers._shared_edges import BodySteps
-from tarsus.contact.solvers._standing import own_sizes, solve_sticking
+from tarsus.contact.solvers._standing import inverse_diagonals, solve_sticking
 from tarsus.contact.solvers.base import HardProblem
 from tarsus.dynamics.robot import Robot
 from tarsus.program.ir import reference
@@ -93,7 +93,7 @@ def stood(arms: Array, mobility: Array, c: Array, pressing: Array, mu: float):
     """Impulses (8, 3), and whether they are accepted as a solution."""
     hard, shared = on_soles(arms, mobility, c, mu)
     found = solve_sticking(
-        hard, shared, own_sizes(shared), [ca.SX(float(value)) for value in pressing]
+        hard, shared, inverse_diagonals(shared), [ca.SX(float(value)) for value in pressing]
     )
     impulses = np.array(ca.DM(ca.horzcat(*found.impulses))).T
     return impulses, float(found.converged) > 0
@@ -139,7 +139,7 @@ PUSHED = [(4.0, 0.0, 0.0), (3.0, 2.0, 0.1), (0.0, -4.0, 0.3), (1.0, 0.0, 0.4)]
 def slid(problem: tuple[HardProblem, SharedBodies], by_bodies: bool) -> tuple[Array, Array, bool]:
     """Impulses and velocities (8, 3) by Newton steps on the edges, and whether they converged."""
     hard, shared = problem
-    steps = BodySteps.of(hard, shared, own_sizes(shared)) if by_bodies else BlockSteps(hard)
+    steps = BodySteps.of(hard, shared, inverse_diagonals(shared)) if by_bodies else BlockSteps(hard)
     begin = hard.builder.parameter("begin", 24)
     found = solve_on_edges(hard, steps, triples(begin), 40)
     xi = BlockSteps(hard).velocities(found.impulses)

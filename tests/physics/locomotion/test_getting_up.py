@@ -129,9 +129,9 @@ def test_action_range_grows_with_the_distance_from_standing() -> None:
         )
 
     assert factor(stand[2] + 0.1, 0.0) == pytest.approx(1)
-    assert factor(stand[2] + 0.1, np.pi) == pytest.approx(1 + task.wider)
-    assert factor(0.1, 0.0) == pytest.approx(1 + task.wider)
-    assert 1 < factor(0.5 * stand[2] + 0.1, 0.3) < 1 + task.wider
+    assert factor(stand[2] + 0.1, np.pi) == pytest.approx(1 + task.inverted_boost)
+    assert factor(0.1, 0.0) == pytest.approx(1 + task.inverted_boost)
+    assert 1 < factor(0.5 * stand[2] + 0.1, 0.3) < 1 + task.inverted_boost
 
 
 @pytest.mark.slow

@@ -21,7 +21,7 @@ def test_the_robot_in_mujoco_follows_the_same_targets(monkeypatch: pytest.Monkey
     `rollout` and by `batch`.
     """
     monkeypatch.setattr(learning_speed, "WORLDS", 2)
-    task = Velocity(friction=(1, 1), mass=(1, 1), spread=0, push=0)
+    task = Velocity(friction=(1, 1), mass=(1, 1), start_offset=0, push=0)
     ours = tarsus.Environment(task, worlds=2)
     still = np.zeros((2, ours.action_size), np.float32)
     peers = {name: learning_speed._Peers(ours) for name in ("rollout", "batch")}
