@@ -173,11 +173,11 @@ class BodyPoints:
 def groups(geometry: Geometry, spotted: Collection[str]) -> list[BodyPoints]:
     """Group the secondary candidates by body, where a body has at least MIN_GROUP of them.
 
-    Candidates with closest points of their own (`spotted`), and those that an edge or face joins to
-    a candidate that is always examined, stay alone: what lies between the candidates of a group
-    must lie in its ball.
+    The ball of a group must contain all edges and faces between its candidates. Candidates with
+    separate closest points (`spotted`), and those that an edge or face joins to a primary
+    candidate, are therefore in no group.
     """
-    # a candidate joined to one that stays alone stays alone too
+    # a candidate joined to one in no group is in none either
     secondary = [geometry.candidates[i] for i in geometry.secondary]
     alone = {geometry.candidates[i].name for i in geometry.primary} | set(spotted)
     joined = [{*span.ends, *filter(None, span.opposite_ends)} for span in geometry.spans]

@@ -28,7 +28,7 @@ from tarsus.dynamics.base_parameters import base_parameters
 from tarsus.dynamics.free_motion import armature
 from tarsus.dynamics.kinematics import Kinematics, kinematics
 from tarsus.model.mechanism import Mechanism
-from tarsus.morphology.sole_inverse_kinematics import towards
+from tarsus.morphology.sole_inverse_kinematics import damped_least_squares
 from tarsus.morphology.sole_leg import SoleLeg, find_sole_legs
 from tarsus.spatial.rotation import constant
 
@@ -188,7 +188,7 @@ class WholeBody:
         accelerations[:6] = base
         for leg, sole, target in zip(self.legs, self.soles, motion.soles, strict=True):
             indices = self.leg_indices(leg)
-            solution = towards(
+            solution = damped_least_squares(
                 sole.leg_jacobian, target - ca.mtimes(sole.base_jacobian, base), leg.length
             )
             accelerations[indices] = solution.of(accelerations[indices])

@@ -159,8 +159,8 @@ def _why_no_legs(mechanism: Mechanism) -> str | None:
         return f"{mechanism.name!r} has no legs: no last body of a chain has a contact candidate."
     for foot in feet:
         _, axes, _ = _chain(mechanism, foot)
-        wanted = np.eye(3)[[0, 1, 1]]
-        if len(axes) != 3 or not np.allclose(np.abs(axes), wanted, atol=ALIGNED):
+        expected = np.eye(3)[[0, 1, 1]]
+        if len(axes) != 3 or not np.allclose(np.abs(axes), expected, atol=ALIGNED):
             listed = ", ".join(_format_axis(axis) for axis in axes)
             actual = f"its axes are {listed}" if len(axes) == 3 else f"it has {len(axes)}"
             return (

@@ -150,9 +150,9 @@ def _closed_form(leg: SoleLeg) -> _Geometry | None:
         R = R @ home
         axes.append(R @ axis)
         points.append(point)
-    wanted = np.array([Z, X, Y, Y, Y, X, Z][: leg.size])
-    signs = np.sign(np.sum(np.array(axes) * wanted, axis=1))
-    if not np.allclose(np.array(axes) * signs[:, None], wanted, atol=1e-9):
+    expected = np.array([Z, X, Y, Y, Y, X, Z][: leg.size])
+    signs = np.sign(np.sum(np.array(axes) * expected, axis=1))
+    if not np.allclose(np.array(axes) * signs[:, None], expected, atol=1e-9):
         return None
     # three axes intersect in the hip, two or three in the ankle; thigh and shank are coplanar
     hip, knee, ankle = points[2], points[3], points[5]
@@ -215,7 +215,9 @@ def _gauss_newton(leg: SoleLeg, R: SX, p: SX, start: SX, iterations: int) -> Sol
     lower, upper = leg.limits.T
     angles = start
     for _ in range(iterations):
-        step = towards(sole_jacobian(leg, angles), _error(leg, R, p, angles), leg.length)
+        step = damped_least_squares(
+            sole_jacobian(leg, angles), _error(leg, R, p, angles), leg.length
+        )
         free = POSTURE_GAIN * (SX(leg.posture) - angles)
         angles = ca.fmin(ca.fmax(angles + step.of(free), lower), upper)
     return SoleAngles(angles, ca.norm_2(_error(leg, R, p, angles) * _scale(leg)))
@@ -232,23 +234,23 @@ def _scale(leg: SoleLeg) -> SX:
     return SX([1, 1, 1, leg.length, leg.length, leg.length])
 
 
-def rotation_error(wanted: SX, actual: SX) -> SX:
-    """Compute the rotation vector (3,), in rad, to the wanted rotation; exact for small angles."""
+def rotation_error(target: SX, actual: SX) -> SX:
+    """Compute the rotation vector (3,), in rad, to the target rotation; exact for small angles."""
     crossed = SX.zeros(3)
     for k in range(3):
-        crossed += ca.cross(actual[:, k], wanted[:, k])
+        crossed += ca.cross(actual[:, k], target[:, k])
     return 0.5 * crossed
 
 
-class Towards(NamedTuple):
+class DampedLeastSquares(NamedTuple):
     """Damped least-squares solution for a desired motion of a leg's sole.
 
     Attributes
     ----------
     jacobian
         Jacobian (6, n) of the sole.
-    wanted
-        Wanted motion (6,), in m and rad, or rates.
+    desired
+        Desired motion (6,), in m and rad, or rates.
     unit
         Factors (6,) that scale lengths by the leg's length.
     factor
@@ -256,21 +258,21 @@ class Towards(NamedTuple):
     """
 
     jacobian: SX
-    wanted: SX
+    desired: SX
     unit: SX
     factor: Factor
 
     def of(self, free: SX) -> SX:
         """Compute the desired joint motion (n,) that is closest to `free` (n,)."""
-        residual = self.unit * (self.wanted - ca.mtimes(self.jacobian, free))
+        residual = self.unit * (self.desired - ca.mtimes(self.jacobian, free))
         x = self.factor.solve(entries(residual))
         return free + ca.mtimes(self.jacobian.T, self.unit * ca.vertcat(*x))
 
 
-def towards(jacobian: SX, wanted: SX, length: float) -> Towards:
+def damped_least_squares(jacobian: SX, desired: SX, length: float) -> DampedLeastSquares:
     """Factorize the problem of a leg's Jacobian (6, n) and the sole's desired motion (6,)."""
     unit = SX([1 / length] * 3 + [1.0] * 3)
     scaled = ca.mtimes(ca.diag(unit), jacobian)
     K = ca.mtimes(scaled, scaled.T) + DAMPING**2 * SX.eye(6)
     rows = [[K[i, j] for j in range(6)] for i in range(6)]
-    return Towards(jacobian, wanted, unit, factorize_dense(rows))
+    return DampedLeastSquares(jacobian, desired, unit, factorize_dense(rows))

@@ -217,15 +217,17 @@ def _python_types(attributes: Mapping[Any, Any]) -> dict[str, Any]:
 def _check_dimensions(log: xr.Dataset) -> None:
     """Raise InvalidFile for a variable with wrong dimensions or a dimension of the wrong size."""
     # dimensions of each variable
-    for name, wanted in DIMENSIONS.items():
+    for name, expected in DIMENSIONS.items():
         if name not in log.variables:
             continue
         dims = tuple(map(str, log.variables[name].dims))
         stored = tuple(dim for dim in dims if dim != "world")
-        if stored != wanted or ("world" in dims and dims.index("world") != dims[:1].count("time")):
+        if stored != expected or (
+            "world" in dims and dims.index("world") != dims[:1].count("time")
+        ):
             raise InvalidFile(
                 f"not a log of tarsus run: the dimensions of {name} must be"
-                f" {', '.join(wanted) or 'none'}, not {', '.join(dims) or 'none'}.",
+                f" {', '.join(expected) or 'none'}, not {', '.join(dims) or 'none'}.",
                 name,
             )
         values = log.variables[name]
