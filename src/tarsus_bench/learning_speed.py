@@ -186,7 +186,7 @@ class _Peers:
         [self.start] = physics_states(self.model, environment.start[None])
         clock, action = ca.SX.sym("clock"), ca.SX.zeros(environment.action_size)
         self._rhythm = ca.Function("rhythm", [clock], [task_targets(work, clock, action)])
-        self._reach, self._rate = environment.task.reach, environment.task.rate
+        self._action_scale, self._rate = environment.task.action_scale, environment.task.rate
         self.steps, self._periods = work.steps, 0
         self._fall_height = FALL_HEIGHT * environment.start[2]
         self._resources: list[Any] = []
@@ -197,7 +197,7 @@ class _Peers:
         self._periods += 1
         cycle = round(self._rate)  # periods after which the rhythm repeats
         rhythm = np.array(self._rhythm(self._periods % cycle)).ravel()
-        return rhythm + self._reach * np.asarray(action, float)
+        return rhythm + self._action_scale * np.asarray(action, float)
 
     def rollout(self, threads: int) -> Physics:
         """Simulate through `mujoco.rollout` with persistent threads."""
