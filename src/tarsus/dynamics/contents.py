@@ -83,7 +83,7 @@ def _enforced(mechanism: Mechanism, limited: list[str]) -> str:
 
 
 def _collision_pairs(mechanism: Mechanism) -> str:
-    """Count the pairs of shapes that may touch, and name the option that enables them."""
+    """Count the pairs of shapes that may collide, and name the option that enables them."""
     known = pairs(mechanism)
     always = sum(between(mechanism, pair) for pair in known)
     text = f"; {len(known) - always} pairs, {WITH_SELF_COLLISION}" if len(known) > always else ""

@@ -43,7 +43,7 @@ def ranking_figure(result: LawRanking) -> Figure:
     axes.invert_yaxis()
     axes.set_xlim(left=0)
     axes.axvline(1.0, color="black", lw=0.8, ls=":")
-    axes.set_xlabel("error of held-out windows, deviations of the noise (1: the noise alone)")
+    axes.set_xlabel("error of held-out windows / standard deviation of the noise")
     return figure
 
 
@@ -86,7 +86,7 @@ def _quantities(axes: Any, result: Identification) -> None:
     axes.set_yscale("log")
     largest = max(max(errors.values()) for errors in shown.values())
     axes.set_ylim(0.3, 5 * max(largest, 2.0))
-    axes.set_title("residuals, deviations of the noise", fontsize=10, loc="left")
+    axes.set_title("residuals, in standard deviations of the noise", fontsize=10, loc="left")
     axes.legend(fontsize=8, ncols=3, loc="upper center", columnspacing=0.8, handlelength=0.8)
 
 
@@ -113,4 +113,4 @@ def _windows(axes: Any, result: Identification) -> None:
         ticks = np.unique(np.linspace(0, len(logs) - 1, min(9, len(logs))).round().astype(int))
         axes.set_xticks(ticks, [f"{result.each[k].start:.2f}" for k in ticks])
         axes.set_xlabel("start of the window, s")
-    axes.set_title("window by window, deviations of the noise", fontsize=10, loc="left")
+    axes.set_title("window by window, in standard deviations of the noise", fontsize=10, loc="left")

@@ -24,7 +24,7 @@ from tarsus.identification.rollouts import ObserverStates, Rollouts
 
 Array = NDArray[np.float64]
 UNKNOWN_STEP = 1e-3  # difference step of an unknown, in units of its range
-START_STEP = 0.3  # difference step of a start, in deviations of the noise
+START_STEP = 0.3  # difference step of a start, in standard deviations of the noise
 DAMPINGS = (0.01, 0.1, 1.0, 10.0, 100.0)  # tried at once, as multiples of the last damping
 START_DAMPINGS = (0.0, 0.1, 1.0, 10.0)
 MAX_ROUNDS, MAX_START_ROUNDS, MAX_RESTARTS = 25, 6, 4
@@ -45,7 +45,7 @@ class Fit:
     shares
         Positions in the ranges of the unknowns, 0 to 1, shape (p,).
     starts
-        Shifts of the windows' starts, shape (W, s), in deviations of the noise.
+        Shifts of the windows' starts, shape (W, s), in standard deviations of the noise.
     cost
         Half the sum of squares, with large residuals counted linearly.
     residuals

@@ -33,7 +33,7 @@ def page(result: Identification) -> str:
     body = [
         f"<h1>Identified under {escape(result.law)}</h1>",
         f"<p>{count} from {train} windows; {_windows(test)} held out. Residuals are"
-        f" {result.after['all']:.3g} deviations of the noise"
+        f" {result.after['all']:.3g} standard deviations of the noise"
         + (f", {result.held_out['all']:.3g} held out" if result.held_out else "")
         + f" ({result.before['all']:.3g} at the first guess).</p>",
     ]

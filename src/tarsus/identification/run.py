@@ -44,8 +44,8 @@ class WindowError:
     held_out
         Whether it was not used.
     before, after
-        Root mean square residual, in deviations of the noise, at the first guess (None for held-out
-        windows) and at the estimates.
+        Root mean square residual, in standard deviations of the noise, at the first guess (None
+        for held-out windows) and at the estimates.
     """
 
     log: int
@@ -72,9 +72,9 @@ class Identification:
     sentences
         Remarks on the result.
     before, after, held_out
-        Root mean square residuals by quantity, in deviations of the noise, at the first guess, at
-        the estimates, and on held-out windows (empty if there are none). The starts of windows are
-        fitted.
+        Root mean square residuals by quantity, in standard deviations of the noise, at the first
+        guess, at the estimates, and on held-out windows (empty if there are none). The starts of
+        windows are fitted.
     deviation
         Standard deviation of the residuals, in units of the noise.
     windows

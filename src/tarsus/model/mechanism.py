@@ -286,7 +286,7 @@ class Mechanism:
     keyframes
         Coordinates by name, shape (nq,) each.
     solids
-        Capsules and boxes that may touch each other (`model.self_collision`).
+        Capsules and boxes that may collide (`model.self_collision`).
     excluded
         Pairs of names of bodies that never collide.
     gravity_acceleration

@@ -61,7 +61,7 @@ def read_urdf(
         Put the root link on a free joint. A root link is fixed in any case if it is named world,
         or if it has no mass and carries a single joint.
     shapes
-        Elements with the shapes that may touch: "collision", or "visual" for a file without
+        Elements whose shapes collide: "collision", or "visual" for a file without
         collision shapes.
     height
         Height of the root link's frame in the world with floating=False, in m; by default 0.

@@ -43,7 +43,7 @@ class Options(TypedDict, total=False):
         str | Sequence[str] | None,
         Option(
             None,
-            'contact candidates that may touch: names, patterns such as "*_foot,*_shin", "all" or'
+            'contact candidates to simulate: names, patterns such as "*_foot,*_shin", "all" or'
             ' "feet"; by default all, but if there are more than 16, only the feet on a fixed base,'
             " on uneven ground, on a GPU, and with steppers that do not collect active contacts",
         ),

@@ -151,13 +151,13 @@ def _header(plan: Plan, dt: float, registers: Mapping[str, int]) -> dict[str, He
     moved = "motor" if plan.actuation is None else "file"
     return {
         "robot": _hashed((mechanism.name, joints), mechanism.name),
-        "contacts": _hashed(contacts, f"{len(scene.geometry.contact_names)} that may touch"),
+        "contacts": _hashed(contacts, f"{len(scene.geometry.contact_names)} candidates"),
         "law": _hashed(law_identity, _with(scene.law, law)),
         "stepper": _hashed((class_of(plan.stepper), stepper), _with(plan.stepper, stepper)),
         "controller": _hashed(type(plan.controller).__qualname__, name_of(plan.controller)),
         "actuators": _hashed((moved, plan.actuation), moved),
         "sensors": _hashed(sensors, ", ".join(name for name, *_ in sensors) or "none"),
-        REGISTERS: _hashed(list(registers.items()), f"{len(registers)} of them"),
+        REGISTERS: _hashed(list(registers.items()), f"{len(registers)} registers"),
         "dt": _plain(dt),
         "limits": _plain(scene.limits),
         "bounce": _plain(scene.bounce),

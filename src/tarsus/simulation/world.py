@@ -26,7 +26,7 @@ UP = np.array([0.0, 0.0, 1.0])
 
 
 def world(robot: WorldMember, *others: WorldMember, at: Sequence[Sequence[float]] = ()) -> Robot:
-    """Combine a robot with objects and other robots that may touch each other.
+    """Combine a robot with objects and other robots that may collide.
 
     The first argument is the robot: `Simulation` puts it on the ground, gaits drive it, and its
     feet are the feet of the world. The others start where `at` puts them, at rest; their motors

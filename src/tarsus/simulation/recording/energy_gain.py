@@ -33,7 +33,7 @@ def energy_gained(log: xr.Dataset) -> float:
 def gain_warnings(robot: Mechanism, log: xr.Dataset) -> list[WarningRecord]:
     """Warn if the energy gain would lift the robot by more than `MAX_LIFT`.
 
-    Without gravity, if it exceeds the share `MAX_SHARE` of the kinetic energy at the start.
+    Without gravity the limit is the share `MAX_SHARE` of the initial kinetic energy.
     """
     gained = float(log.attrs["energy_gained"])
     weight = robot.mass * float(np.linalg.norm(robot.gravity_acceleration))
