@@ -137,7 +137,7 @@ def scene(
     )
     options = {name: getattr(chosen, name) for name in ("limits", "bounce", "stiction")}
     options |= {"pairs": pairs, "spans": between}
-    if ground.flat and stepper.takes_slots:
+    if stepper.takes_slots:
         options["patches"] = sole_patches(robot, touching)
     return Scene(mechanism, law, ground, touching, chosen.stabilization, rare, slots, **options)
 

@@ -1,11 +1,11 @@
 """Contact patches: the four points of a sole that are solved.
 
-A rigid sole that lies on flat ground needs no more than four contacts, while the cost and the code
-of a step grow with the square of their number. Of a sole with more candidates, the four deepest are
-solved. A contact that pressed in the last step stays until another is deeper by PRESSED_BONUS, so
-that a resting foot does not change its contacts. When a foot tips over the line between two of
-them, the others lift off and stop pressing, and candidates beyond the line, which sink, take their
-place in the next step. So a foot tips at the edge of its whole sole.
+A rigid sole on the ground needs no more than four contacts, while the cost and the code of a step
+grow with the square of their number. Of a sole with more candidates, the four deepest are solved. A
+contact that pressed in the last step stays until another is deeper by PRESSED_BONUS, so that a
+resting foot does not change its contacts. When a foot tips over the line between two of them, the
+others lift off and stop pressing, and candidates beyond the line, which sink, take their place in
+the next step. So a foot tips at the edge of its whole sole.
 """
 
 from __future__ import annotations

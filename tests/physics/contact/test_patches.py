@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import casadi as ca
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -14,6 +15,7 @@ from tarsus.contact.laws.moreau import Moreau
 from tarsus.dynamics.robot import Robot
 from tarsus.model.mjcf import read_mjcf
 from tarsus.morphology.feet import feet
+from tarsus.terrain.surface import Surface
 
 Array = NDArray[np.float64]
 CORNERS, RADIUS, PHASE = 8, 0.1, 0.2  # of the sole: number, m, rad
@@ -139,6 +141,19 @@ def test_a_dropped_foot_loses_energy_and_comes_to_rest_on_the_ground() -> None:
     simulation.advance(7.0)
     assert -lowest(simulation.q, points).min() < 6e-4  # the slop
     assert np.abs(simulation.u).max() < 1e-6
+
+
+def test_on_waves_no_corner_is_left_in_the_ground() -> None:
+    waves = Surface(lambda x, y: 0.03 * ca.sin(6 * x) * ca.cos(5 * y))
+    simulation = Simulation(FOOT, Moreau(mu=0.9), terrain=waves, contacts="feet", worlds=8, dt=DT)
+    assert simulation.plan.scene.patches
+    q = simulation.q
+    q[:, 0], q[:, 2] = np.linspace(-1.0, 1.0, 8), q[:, 2] + 0.05
+    simulation.set(q=q)
+    log = simulation.run(2.0)
+    energy = log["kinetic_energy"] + log["potential_energy"]
+    assert np.diff(energy.values, axis=0).max() < 2e-3
+    assert log["gap"].values[-100:].min() > -6e-4  # the slop
 
 
 def up(q: Array) -> Array:
