@@ -13,27 +13,27 @@ from tarsus.learning.training_spec import TrainingSpec
 
 
 def main(rounds: int = 80, seed: int = 0, trials: int = 20) -> float:
-    """Learn, and try it; the last error of speed, m/s."""
+    """Train and test a policy; return the last error of the forward speed, m/s."""
     began = time.perf_counter()
     method = tarsus.PPO()
     env = tarsus.Environment("velocity", "mini_cheetah", worlds=method.worlds, seed=seed)
-    learner, missed = method.learner(env, seed), 0.0
+    learner, error = method.learner(env, seed), 0.0
     for _ in range(rounds):
-        found = learner.round()
-        missed = found.missed["speed"]
-        if found.round % 10 == 0:
+        result = learner.round()
+        error = result.errors["speed"]
+        if result.round % 10 == 0:
             print(
-                f"{time.perf_counter() - began:6.1f} s  {found.periods / 1e6:5.2f} M periods "
-                f" paid {found.paid:6.2f} and {found.falls:.2f} falls a second"
-                f"  speed missed by {missed:.3f} m/s",
+                f"{time.perf_counter() - began:6.1f} s  {result.periods / 1e6:5.2f} M periods "
+                f" reward {result.reward:6.2f} and {result.falls:.2f} falls per second"
+                f"  speed error {error:.3f} m/s",
                 flush=True,
             )
     policy = replace(learner.policy, about=TrainingSpec().metadata(env))
-    course = draw_policy_trials(policy, trials, 10.0, seed=1)
+    commands = draw_policy_trials(policy, trials, 10.0, seed=1)
     for law in ("moreau", "mujoco"):
-        tried = run_trials(policy, course, law, env.dt, "plane")
-        print(f"{law}: {tried.fell} of {trials} fell; missed {tried.missed}")
-    return missed
+        test = run_trials(policy, commands, law, env.dt, "plane")
+        print(f"{law}: {test.fell} of {trials} fell; errors {test.errors}")
+    return error
 
 
 if __name__ == "__main__":

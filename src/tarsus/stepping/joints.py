@@ -303,12 +303,12 @@ def next_modes(
         def search(values: Values) -> tuple[Values, SX]:
             last, u, done = now["point"], values["point"], now["pass"]
             new_signs, least = next_slide_signs(braked_joints, M, last, u, done)
-            return {"ways": ca.vertcat(*new_signs), "point": least}, SX(0)
+            return {"signs": ca.vertcat(*new_signs), "point": least}, SX(0)
 
-        same = {"ways": ca.vertcat(*(modes[k][1] for k in braked)), "point": end.u}
+        same = {"signs": ca.vertcat(*(modes[k][1] for k in braked)), "point": end.u}
         result = builder.loop(same, search, 1, first=needs_change(braked_joints, end.u))
         point["point"] = result["point"]
-        for k, sign in zip(braked, entries(result["ways"]), strict=True):
+        for k, sign in zip(braked, entries(result["signs"]), strict=True):
             signs[k] = sign
     # joint by joint
     after, wrong = [], SX(0)
