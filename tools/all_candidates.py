@@ -1,10 +1,12 @@
-"""What it costs that the whole body may touch: `python tools/all_candidates.py [ROBOT] [--laws]`.
+"""Cost of using all contact candidates: `python tools/all_candidates.py [ROBOT] [--laws]`.
 
-A robot of `example-robot-data` (go1), or a file, stands on its servos, 512 worlds, one thread,
-float64, dt 1 ms: a step with all candidates beside one with its feet alone, in turns. Where code
-lies in memory decides a tenth and more (decision 0055): ask several times. `--laws`: the seconds of
-the processor from nothing to the first step with all candidates, one world, for each law; each in a
-process of its own, with an empty cache.
+A robot of `example-robot-data` (go1), or from a file, stands on its servos: 512 worlds, one thread,
+float64, dt 1 ms. The script times a step with all candidates and a step with the feet alone, in
+turns. The location of code in memory changes times by a tenth or more (decision 0055), so repeat
+the measurement.
+
+`--laws` prints, for each law, the processor time in s from process start to the first step with all
+candidates and one world, in a separate process with an empty cache.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Break a policy's contract on purpose, one mistake at a time, and see what `doctor` suggests.
+"""Insert mistakes into a policy's contract and check the suggestions of `doctor`.
 
     python tools/break_contracts.py POLICY --robot ROBOT [--dt S] [--set NAME=VALUE ...]
 
-Prints a line for each broken contract: the mistake, the first suggestion, and whether it names the
-mistake; then the counts of each mistake as rows of a table in Markdown. The contract itself has to
-be right; if it gets a suggestion, that is printed first.
+The script prints one line per broken contract: the mistake, the first suggestion, and whether the
+suggestion names the mistake. The counts per mistake follow as rows of a Markdown table. The
+original contract must be correct; a suggestion for it is printed first.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Times the full Jacobian of Mini Cheetah's step on its feet: `python tools/derivatives.py`."""
+"""Time the full Jacobian of a step of Mini Cheetah in stance: `python tools/derivatives.py`."""
 
 from __future__ import annotations
 

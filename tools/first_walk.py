@@ -1,11 +1,12 @@
-"""Time of a first walk from a process's start: `python tools/first_walk.py [ROUNDS] [SEEDS]`.
+"""Time to learn to walk: `python tools/first_walk.py [ROUNDS] [SEEDS]`.
 
-For each seed `tarsus learn velocity` makes ROUNDS rounds in a process of its own, and `tarsus play`
-tries what was learned, without noise of actions, in 100 trials of 10 s with pushes. It walks if
-half a second's mean of the forward speed misses its command by less than 0.1 m/s on average.
-Wall and processor time are those of the learning process, everything included; with `--cold` each
-begins with an empty cache of compiled code. `--method ars` learns by that, `--mujoco 100` tries as
-many trials in MuJoCo too.
+For each seed `tarsus learn velocity` runs ROUNDS rounds in a separate process. `tarsus play` then
+tests the policy, without action noise, in 100 trials of 10 s with pushes. The robot walks if its
+forward speed, averaged over half a second, has a mean error below 0.1 m/s. Wall and processor time
+are those of the whole learning process.
+
+`--cold` starts each process with an empty cache of compiled code, `--method ars` selects the
+learning method, and `--mujoco 100` runs that many trials in MuJoCo as well.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
-"""Hand thousands of broken files to Tarsus and report what it does not answer with a sentence.
+"""Give thousands of damaged files to Tarsus and report failures without a clear message.
 
     python tools/fuzz.py [--kind robots|small|logs] [--count 10000] [--seed 0] [--replay FILE]
 
-Mutants of robot files (`small`: of three small ones alone) are read by `tarsus.model.read`, mutants
-of logs by `tarsus judge`, each in a process of its own with bounds on time and memory. Good are a
-refusal (TarsusError, one sentence) and a sound answer. Faults are a traceback, a hang, a crash, and
-silent nonsense: a robot whose mass matrix is not finite and positive definite or whose values no
-robot has, or a report card whose gaps no sentence explains. The files of faults are kept. The exit
-code is 1 if there are any.
+`tarsus.model.read` reads mutants of robot files (`small`: only of three small ones), and `tarsus
+judge` reads mutants of logs, each in a separate process with limits on time and memory. Accepted
+outcomes are a TarsusError of one sentence and a valid result. Faults are a traceback, a hang, a
+crash and an invalid result: a robot whose mass matrix is not finite and positive definite or whose
+values are not physical, or a report with unexplained gaps. Files that cause faults are kept. The
+exit code is 1 if there are any.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
-"""Hand thousands of hostile command lines to Tarsus and report what no sentence answers.
+"""Run thousands of invalid command lines and report failures without a clear message.
 
     python tools/fuzz_commands.py [--count 1000] [--seed 0] [--workers 2] [--show]
 
 Every option of every command, and every declared parameter of every law, stepper, terrain and gait,
-gets values that nobody should give: of a wrong length, not finite, huge, tiny, negative, empty,
-text, paths. Each command line runs in a process of its own with a time limit. Good are a refusal in
-one sentence (exit code 2) and a run with finite figures. Faults are a traceback, a hang, a crash,
-and silent nonsense; runs that diverge are counted beside them. The exit code is 1 if there are
-faults. --count 0 takes all there are.
+gets invalid values: of a wrong length, not finite, huge, tiny, negative, empty, text, paths. Each
+command line runs in a separate process with a time limit. Accepted outcomes are an error of one
+sentence (exit code 2) and a run with finite results. Faults are a traceback, a hang, a crash and
+invalid results; runs that diverge are counted separately. The exit code is 1 if there are faults.
+--count 0 runs all combinations.
 """
 
 from __future__ import annotations

@@ -1,13 +1,14 @@
-"""Hand thousands of damaged logs and policies to everything that reads them.
+"""Give thousands of damaged logs and policies to all commands that read them.
 
     python tools/fuzz_data.py [--kind logs|policies|contracts|tables] [--count 1000] [--seed 0]
 
-Attributes, variables, JSON inside attributes, types, shapes and bytes are changed. A log is run
-again, judged, drawn, exported (CSV, MCAP), reported and read for an identification; a policy is
-loaded with its task, and every twentieth is played in two worlds; a contract (ONNX metadata,
-policy.toml, deploy.yaml) is bound to a robot and acts once. Good are success and a sentence
-(TarsusError, OSError). Faults are another exception, ten seconds of processor time, and a mark left
-by a Python file that the data names. Files of faults are kept. The exit code is 1 if there are any.
+Attributes, variables, JSON in attributes, types, shapes and bytes are changed. A log is rerun,
+judged, drawn, exported (CSV, MCAP), reported and read for an identification. A policy is loaded
+with its task, and every twentieth is played in two worlds. A contract (ONNX metadata, policy.toml,
+deploy.yaml) is bound to a robot and computes one action. Accepted outcomes are success and an error
+of one sentence (TarsusError, OSError). Faults are another exception, more than ten seconds of
+processor time, and a file written by a Python file that the data names. Files that cause faults are
+kept. The exit code is 1 if there are any.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Sound robot files and logs, which fuzzing changes: our own, small ones, some of the field."""
+"""Valid robot files and logs that fuzzing modifies: built-in ones, small ones and public ones."""
 
 from __future__ import annotations
 

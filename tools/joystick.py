@@ -1,14 +1,13 @@
-"""Time of a policy for all directions: `python tools/joystick.py [ROUNDS] [SEEDS] [--robot FILE]`.
+"""Time to learn motion in all directions: `tools/joystick.py [ROUNDS] [SEEDS] [--robot FILE]`.
 
-For each seed `tarsus learn velocity` learns forward speeds of 0 to 1 m/s, sideways ones of 0.3 m/s
-to either side and turns of 0.5 rad/s in ROUNDS rounds in a process of its own, and `tarsus play`
-tries what was learned, without noise of actions, in 1000 trials of 10 s with pushes up to 0.5 m/s,
-friction from 0.4 to 1.0 and masses within 10 %. Wall and processor time are those of the learning
-process, everything included.
+For each seed `tarsus learn velocity` runs ROUNDS rounds in a separate process, with forward speeds
+of 0 to 1 m/s, lateral speeds up to 0.3 m/s and turn rates up to 0.5 rad/s. `tarsus play` then tests
+the policy, without action noise, in 1000 trials of 10 s with pushes up to 0.5 m/s, friction from
+0.4 to 1.0 and masses within 10 %. Wall and processor time are those of the whole learning process.
 
-With `--plain` nothing is set, not the rounds either: all is what the task is learned with on this
-robot, as on two legs. `--mujoco 100` tries as many trials in MuJoCo too, `--task rough` learns on
-uneven ground, `--ground amplitude=0.08` tries on such, `--first 3` begins with that seed.
+With `--plain` all settings, including the number of rounds, are the task's defaults for this robot.
+`--mujoco 100` runs that many trials in MuJoCo as well, `--task rough` learns on uneven ground,
+`--ground amplitude=0.08` tests on it, and `--first 3` starts with that seed.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """Measure pages: `uv run --group browser python tools/page_speed.py [--gpu]` (three minutes).
 
-For one robot and for a thousand: how many frames a second the simulation sends, what time of the
-processor and how many messages and bytes each takes; how many a second headless Chromium draws, by
-software unless `--gpu` is given, and what share of a core its JavaScript takes. In a window of few
-pixels drawing costs little. Prints the rows of docs/benchmarks.md's table of the viewer.
+For one robot and for a thousand, the script measures the frames per second that the simulation
+sends, the processor time, messages and bytes per frame, the frames per second that headless
+Chromium draws (in software without `--gpu`), and the share of a core that its JavaScript uses.
+Drawing is cheap in a window of few pixels. It prints the rows of the viewer table in
+docs/benchmarks.md.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""Who stands up, by how far it lay tilted: `python tools/standing_up.py DIR [LAW] [DT] [TRIALS]`.
+"""Success of getting up by initial tilt: `python tools/standing_up.py DIR [LAW] [DT] [TRIALS]`.
 
-DIR is a folder of `tarsus learn get_up`. Each trial begins as `tarsus play` begins it, tilted by
-any angle up to the task's `start_tilt`, all alike likely, its joints drawn, the lowest point on the
-ground. Counted are those that stand without a break from the task's `within` to two seconds later.
+DIR is a folder of `tarsus learn get_up`. Trials start as in `tarsus play`: with a uniformly
+distributed tilt up to the task's `start_tilt`, random joint angles and the lowest point on the
+ground. A trial succeeds if the robot stands without interruption from the task's `within` to two
+seconds later.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Measure sweeps: `uv run python tools/sweep_speed.py [WORKERS ...]` (a minute).
 
-Worlds a second against the number of processes, and which part of their time is no chunk's work;
-then how long questions about a million rows take. Prints the tables of docs/benchmarks.md.
+The script measures worlds per second by number of processes, the share of time spent outside
+chunks, and the time of queries on a million rows. It prints the tables of docs/benchmarks.md.
 """
 
 from __future__ import annotations

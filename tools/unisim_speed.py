@@ -1,9 +1,9 @@
-"""Steps a second of processor time through `unisim-core`, beside the simulation that it wraps.
+"""Steps per second of processor time through `unisim-core` and through the wrapped simulation.
 
-uv run --group learners python tools/unisim_speed.py
+    uv run --group learners python tools/unisim_speed.py
 
-256 worlds of Mini Cheetah on position servos, one thread, dt 2 ms, 10 steps a call, 0.6 s from
-standing; the ways take turns, and of each the median of eleven is told.
+256 worlds of Mini Cheetah on position servos, one thread, dt 2 ms, 10 steps per call, 0.6 s from
+standing. Both are measured in turns; the script prints the median of eleven measurements.
 """
 
 from __future__ import annotations
