@@ -43,7 +43,7 @@ def feet(robot: Mechanism) -> tuple[Candidate, ...]:
         return ()
     zero = robot.neutral()
     kin = kinematics(robot, SX(robot.keyframes.get("stand", zero) if robot.loops else zero))
-    points = np.array([np.ravel(DM(lowest_point(kin, c))) for c in robot.candidates])
+    points = np.array([np.array(DM(lowest_point(kin, c))).ravel() for c in robot.candidates])
     lowest = points[:, 2]
     contacts = [k for touching in candidates_of_robot(robot).values() for k in touching]
     ground = lowest[contacts].min(initial=np.inf)
