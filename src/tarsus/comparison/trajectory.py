@@ -32,13 +32,14 @@ from tarsus.simulation.recording.log import mean_of_role, read_log
 from tarsus.simulation.recording.log_schema import check_log, check_robot
 from tarsus.simulation.recording.observed_run import Trajectory
 from tarsus.stepping.base import METHODS
+from tarsus.stepping.flight import TERMS_VELOCITY
 
 Array = NDArray[np.float64]
 REQUIRED = ("time", "qpos", "qvel", "contact_force")
 VECTORS = ("contact_point", "contact_normal", "correction")
 CONSTRAINT = "force_constraint"
 FORCES = ("qfrc_actuator", "qfrc_passive", CONSTRAINT)
-OPTIONAL = ("mu", "contact_body", *VECTORS, "gap", *FORCES)
+OPTIONAL = ("mu", "contact_body", *VECTORS, "gap", *FORCES, TERMS_VELOCITY)
 SCALARS = ("e_N", "e_T", "tolerance", "instant", "stages", "dt")
 INTEGRATION = ("ctrl", "integrator")  # for `comparison.integrators`: how MuJoCo computed forces
 QUATERNION_TOLERANCE = 1e-3  # allowed deviation from unit length
@@ -85,7 +86,7 @@ def arrays_of(log: xr.Dataset, robot: Robot) -> dict[str, Any]:
     for k, name in enumerate(map(str, log["actuator"].values)):
         motors[:, robot.u_slices[robot.joint_index(driven[name])].start] += log["tau"].values[:, k]
     if "push" in log:
-        motors += _push_forces(log, robot, instant or 0.0)
+        motors += _push_forces(log, robot)
     # the start and every step after it
     arrays: dict[str, Any] = {
         "time": np.concatenate([log["time"].values[:1] - dt, log["time"].values]),
@@ -105,19 +106,19 @@ def arrays_of(log: xr.Dataset, robot: Robot) -> dict[str, Any]:
     steps |= {"contact_force": log["force_world"].values, "qfrc_actuator": motors}
     if CONSTRAINT in log:
         steps[CONSTRAINT] = log[CONSTRAINT].values
+    if TERMS_VELOCITY in log:
+        steps[TERMS_VELOCITY] = log[TERMS_VELOCITY].values
     if "passive_force" in log:  # of a run in MuJoCo, or with joint limits or dry friction
         steps["qfrc_passive"] = log["passive_force"].values
     return arrays | {name: np.concatenate([value[:1], value]) for name, value in steps.items()}
 
 
-def _push_forces(log: xr.Dataset, robot: Robot, instant: float) -> Array:
-    """Compute the generalized forces (steps, nu) of the log's pushes at a fraction of each step."""
+def _push_forces(log: xr.Dataset, robot: Robot) -> Array:
+    """Compute the generalized forces (steps, nu) of the log's pushes at the start of each step."""
     q = np.concatenate([log["q_start"].values[None], log["q"].values[:-1]]).astype(float)
-    u = np.concatenate([log["u_start"].values[None], log["u"].values[:-1]]).astype(float)
-    position = robot.integrate(q, u, instant * float(log.attrs["dt"]))
     force, push = np.zeros((len(q), robot.nu)), log["push"].values.astype(float)
     for k, name in enumerate(map(str, log["pushed"].values)):
-        force += robot.external_force(position, name, push[:, k])
+        force += robot.external_force(q, name, push[:, k])
     return force
 
 
@@ -152,6 +153,7 @@ def trajectory(arrays: Mapping[str, Any], robot: Robot) -> Trajectory:
     sizes = {"time": (), "qpos": (robot.nq,), "qvel": (robot.nu,), "gap": (len(ends),)}
     sizes |= dict.fromkeys(("contact_force", *VECTORS), (len(ends), 3))
     sizes |= dict.fromkeys(("qfrc_actuator", "qfrc_passive"), (robot.nu,))
+    sizes[TERMS_VELOCITY] = (robot.nu,)
     sizes[CONSTRAINT] = (loop_constraints.count(robot),)
     values = {
         name: finite(name, arrays[name], (rows, *size))
@@ -185,6 +187,7 @@ def trajectory(arrays: Mapping[str, Any], robot: Robot) -> Trajectory:
         motors=after["qfrc_actuator"],
         passive=after["qfrc_passive"],
         constraint=after[CONSTRAINT],
+        terms_velocity=after[TERMS_VELOCITY],
         mu=after["mu"],
         e_N=scalars.get("e_N", 0.0),
         e_T=scalars.get("e_T", 0.0),

@@ -40,13 +40,17 @@ def potential_energy(kin: Kinematics, inertias: list[LinearInertia]) -> SX:
     return gravity + springs.energy(kin) if springs.has_springs(kin.mechanism) else gravity
 
 
-def momentum(kin: Kinematics, inertias: list[LinearInertia]) -> SX:
-    """Compute linear momentum (N s) and angular momentum about the world's origin (N m s), (6,)."""
+def momentum(kin: Kinematics, inertias: list[LinearInertia], about: SX | None = None) -> SX:
+    """Compute linear momentum (N s), and angular momentum (N m s) about a point, (6,).
+
+    The point is given in world axes (3,), in m; None: the world's origin.
+    """
     linear, angular = SX.zeros(3), SX.zeros(3)
+    origin = SX.zeros(3) if about is None else about
     for i, inertia in enumerate(inertias):
         spin, push = inertia.momentum(kin.omega[i], kin.velocity[i])
         R = kin.world_rotation[i]
         push = ca.mtimes(R, push)
         linear += push
-        angular += ca.mtimes(R, spin) + ca.cross(kin.world_position[i], push)
+        angular += ca.mtimes(R, spin) + ca.cross(kin.world_position[i] - origin, push)
     return ca.vertcat(linear, angular)

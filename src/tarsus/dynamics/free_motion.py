@@ -49,6 +49,10 @@ class FreeMotion:
     M: SX
     h: SX
 
+    def with_damping(self, D: SX, u: SX, dt: SX) -> FreeMotion:
+        """Add implicit damping D (nu,) of a motion that starts with the velocity u (nu,)."""
+        return FreeMotion(self.M + ca.diag(dt * D), self.h - D * u)
+
 
 def free_motion(kin: Kinematics, inertias: list[LinearInertia], drive: Drive, dt: SX) -> FreeMotion:
     """Compute the terms of a step without contact.

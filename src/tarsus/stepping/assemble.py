@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache, partial, reduce
 
 import casadi as ca
 from casadi import SX
@@ -51,10 +51,11 @@ from tarsus.stepping.delassus import (
     velocity_form,
 )
 from tarsus.stepping.fast_motion import FastMotion, drive, fast_motion
+from tarsus.stepping.flight import TERMS_VELOCITY, mean_terms
 from tarsus.stepping.patches import solve_patches
 from tarsus.stepping.regularized_solve import regularized_solver
 from tarsus.stepping.runge_kutta import Rate
-from tarsus.stepping.slots import solve_with_slots
+from tarsus.stepping.slots import SlotMemory, solve_with_slots
 from tarsus.stepping.subcycling import rest_of_step, subcycles, with_sinking
 
 
@@ -112,27 +113,62 @@ class EvaluatedRobot:
     gaps: SecondaryGaps | None
 
 
-def evaluate(scene: Scene, q: SX, start: StepStart, builder: Builder) -> EvaluatedRobot:
+def evaluate(
+    scene: Scene, q: SX, start: StepStart, builder: Builder, braking: SX | None = None
+) -> EvaluatedRobot:
     """Evaluate kinematics, dynamics and contacts at the coordinates q (nq,).
 
     A timed program has the sections of Gehring 2014, Fig. 7.
+
+    Parameters
+    ----------
+    scene : Scene
+        What is simulated.
+    q : SX
+        Coordinates (nq,) at which the step is evaluated.
+    start : StepStart
+        State and inputs at the start of the step.
+    builder : Builder
+        Traces the loops.
+    braking : SX or None
+        Damping (nu,) that stands for the joints' dry friction in the mean velocity, if the scene's
+        mechanism has none because attempts at the step lock joints instead.
     """
-    moving = builder.stamp("M, h", fast_motion(scene, q, start, builder))
     kin = builder.stamp("M, h", kinematics(scene.mechanism, q, start.u))
-    if scene.pairs or scene.spans:  # the loops that find them separate R from M, which reads it
+    if scene.pairs or scene.spans or start.evaluation.mean_velocity:
+        # loops separate R from M, which reads it
         kin = replace(kin, R=builder.store_all("R", kin.R))
     primary = [scene.candidates[i] for i in scene.geometry.primary]
     ellipsoid_points = closest_points(scene.geometry, kin, start.terrain, scene.candidates, builder)
     points = builder.stamp(
         "rest", contact_points(scene.geometry, kin, start.terrain, primary, ellipsoid_points)
     )
-    contacts = [prepare_contact(ContactKinematics.of(p), moving, scene, start) for p in points]
+    contacts = [ContactKinematics.of(point) for point in points]
     free = builder.stamp("M, h", free_motion(kin, start.inertias, drive(start), start.dt))
     ahead = rest_of_step(start) if subcycles(scene, start) else None
     gaps = None
     if scene.slots:
         gaps = secondary_gaps(scene.geometry, kin, start.terrain, builder, ellipsoid_points, ahead)
+    solved = SX(0)
+    if start.evaluation.mean_velocity:
+        flight = is_in_flight(scene, contacts, gaps, start)
+        terms = mean_terms(scene, q, start, flight, braking, builder)
+        builder.store(TERMS_VELOCITY, terms.velocity, "report")
+        free, solved = replace(free, h=free.h + terms.force), terms.solved
+    moving = builder.stamp("M, h", fast_motion(scene, q, start, solved, builder))
+    contacts = [prepare_contact(contact, moving, scene, start) for contact in contacts]
     return EvaluatedRobot(kin, free, moving, contacts, gaps)
+
+
+def is_in_flight(
+    scene: Scene, primary: list[ContactKinematics], gaps: SecondaryGaps | None, start: StepStart
+) -> SX:
+    """Return 1 where no contact is closed."""
+    closed = [is_active(scene.law, touch.contact, start, i) for i, touch in enumerate(primary)]
+    if gaps is not None:
+        closed.append(scene.law.closes_at(gaps.least))
+        closed += [number >= 0 for number in SlotMemory.of(scene, start.memory).numbers]
+    return ca.logic_not(reduce(ca.logic_or, closed, SX(0)))
 
 
 def velocity_step(

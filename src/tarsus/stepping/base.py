@@ -116,6 +116,8 @@ class Evaluation:
         is not known; then joints that turn fast are not treated separately (`fast_motion`).
     impact : bool
         Whether velocities change while the coordinates stay as they are.
+    mean_velocity : bool
+        Whether velocity terms of worlds in flight are those of the mean velocity (`flight`).
     subcycles : bool
         Whether a force law may integrate its forces in substeps (`subcycling`).
     overrides : SX or None
@@ -128,6 +130,7 @@ class Evaluation:
 
     instant: float | None = None
     impact: bool = False
+    mean_velocity: bool = False
     subcycles: bool = False
     overrides: SX | None = None
     start_contacts: SX | None = None
@@ -298,13 +301,18 @@ class Stepper(ABC):
 
     @property
     def order(self) -> int | None:
-        """Order of convergence in smooth motion; None if a tolerance sets the error."""
+        """Order in smooth motion without contact and damping; None if set by a tolerance."""
         return 1
 
     @property
     def instant(self) -> float | None:
         """Fraction of the step at which contacts are evaluated, 0 to 1; None if at several."""
         return 0.0 if self.velocity_level else None
+
+    @property
+    def mean_velocity(self) -> bool:
+        """Whether velocity terms of worlds in flight are those of the mean velocity (`flight`)."""
+        return False
 
     @property
     def takes_impulses(self) -> bool:

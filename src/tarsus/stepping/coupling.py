@@ -277,6 +277,26 @@ def joint_impulses(
     return ca.vertcat(*limits, *loops, *friction)
 
 
+def free_velocity_after(robot: Coupling, push: SX) -> SX:
+    """Compute the velocity (nu,) at the end of a step without contacts and with a further push.
+
+    Parameters
+    ----------
+    robot : Coupling
+        Coupling without contacts.
+    push : SX
+        Impulse (nu,) in addition to those that give `u_free`, N s or N m s.
+    """
+    half = robot.factor.backward(entries(push))
+    acting = [(half, SX(1))]
+    if robot.constraints is not None:
+        pushed = constraint_solve.delassus(robot.factor, robot.constraints.half, [half])
+        gamma = [own + row[0] for own, row in zip(robot.constraints.gamma, pushed, strict=True)]
+        impulses = robot.constraints.impulses(gamma)
+        acting += zip(robot.constraints.half, impulses, strict=True)
+    return robot.u_free + ca.vertcat(*velocity_change(robot.factor, acting))
+
+
 def couple(
     robot: Coupling,
     attached: list[Attached],

@@ -26,7 +26,6 @@ from tarsus.program.ir.trace import Builder
 from tarsus.spatial.inertia import LinearInertia
 from tarsus.stepping.base import Scene, StepStart
 
-MAX_HOT_VELOCITIES = 20  # larger robots need so much code that it is compiled on demand
 MIN_ENERGY = 1e-30  # J, against division by zero
 MAX_SQUARED_VELOCITY = 1e100  # larger ones come from a division by zero
 
@@ -51,15 +50,19 @@ class FastMotion:
         return ca.if_else(self.fast, self.u_free, u_free)
 
 
-def fast_motion(scene: Scene, q: SX, start: StepStart, builder: Builder) -> FastMotion:
+def fast_motion(
+    scene: Scene, q: SX, start: StepStart, has_mean_terms: SX, builder: Builder
+) -> FastMotion:
     """Compute Kahan's free velocity for worlds where a joint turns by over `fast_turn_angle`.
 
-    q (nq,) are the coordinates at which the step is evaluated.
+    q (nq,) are the coordinates at which the step is evaluated. Worlds with mean velocity terms
+    (`flight`) are left as they are.
     """
     mechanism, dt, instant = scene.mechanism, start.dt, start.evaluation.instant
     fast = SX(0) if instant is None else turns_fast(mechanism, start.u, dt, scene.fast_turn_angle)
     if instant is None or fast.is_zero():
         return FastMotion(SX(0), start.u)
+    fast = ca.logic_and(fast, ca.logic_not(has_mean_terms))
 
     def turning_fast(_: Values) -> tuple[Values, SX]:
         # (M + dt C(q, u^S)) (u_free - u^S) = dt h
@@ -84,8 +87,7 @@ def fast_motion(scene: Scene, q: SX, start: StepStart, builder: Builder) -> Fast
         return {"u_fast": without_energy_gain(mechanism, bound, momentum, u_end)}, SX(0)
 
     fast = builder.store("fast", fast)
-    loop = builder.cold_loop if mechanism.nu > MAX_HOT_VELOCITIES else builder.loop
-    end = loop({"u_fast": start.u}, turning_fast, 1, fast)
+    end = builder.cold_loop({"u_fast": start.u}, turning_fast, 1, fast)
     return FastMotion(fast, end["u_fast"])
 
 

@@ -37,6 +37,7 @@ from tarsus.stepping.joint_states import (
 )
 from tarsus.stepping.lockable_joints import (
     all_lockable,
+    dry_friction_damping,
     friction_indices,
     impulse_count,
     lockable_loop_joints,
@@ -78,7 +79,8 @@ def step_with_joints(scene: Scene, q: SX, start: StepStart, builder: Builder) ->
     if friction_indices(scene) or lockable_loop_joints(scene):
         joints = builder.store_all("joints", joints)
     free = replace(scene, mechanism=without_dry_friction(scene))
-    robot = assemble.evaluate(free, q, start, builder)
+    braking = dry_friction_damping(scene, start.u)
+    robot = assemble.evaluate(free, q, start, builder, braking)
     if not joints:
         return assemble.velocity_step(scene, robot, start, Attempt(), builder)
     indices = [joint.u for joint in all_lockable(scene) if joint.loop < 0]

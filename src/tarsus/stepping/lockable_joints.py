@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from tarsus.dynamics import loop_constraints
 from tarsus.dynamics.actuator_force import scatter
+from tarsus.dynamics.free_motion import dissipation
 from tarsus.dynamics.kinematics import Kinematics
 from tarsus.model.mechanism import Mechanism
 from tarsus.program.ir.symbolic import entries
@@ -106,6 +107,17 @@ def without_dry_friction(scene: Scene) -> Mechanism:
         return mechanism
     free = [replace(b, joint=replace(b.joint, dry_friction=0.0)) for b in mechanism.bodies]
     return replace(mechanism, bodies=tuple(free))
+
+
+def dry_friction_damping(scene: Scene, u: SX) -> SX | None:
+    """Compute the damping (nu,) of the dry friction that `without_dry_friction` removes.
+
+    None if it removes none. u (nu,) is the velocity.
+    """
+    free = without_dry_friction(scene)
+    if free is scene.mechanism:
+        return None
+    return dissipation(scene.mechanism, u) - dissipation(free, u)
 
 
 def friction_indices(scene: Scene) -> list[int]:

@@ -154,6 +154,22 @@ def arm(
     return Mechanism(name, (body,), gravity_acceleration=gravity)
 
 
+def top() -> Mechanism:
+    """Build a symmetric top of 1 kg on a ball joint at its tip, with its axis along z."""
+    inertia = Inertia(1.0, np.array([0.0, 0.0, 0.1]), np.diag([2e-3, 2e-3, 3e-3]))
+    body = Body("top", -1, Joint("tip", "ball"), inertia)
+    return Mechanism("top", (body,), gravity_acceleration=GRAVITY)
+
+
+def hopper() -> Mechanism:
+    """Build a trunk of 5 kg on a leg of 1 kg that slides along its z axis on a spring."""
+    trunk = Body("trunk", -1, Joint("free", "free"), Inertia(5.0, np.zeros(3), _moments(5.0, BOX)))
+    slide = Joint("slide", "slide", axis=np.eye(3)[2], stiffness=200.0)
+    foot = Inertia(1.0, np.array([0.02, 0.0, -0.3]), _moments(1.0, CUBE))
+    leg = Body("leg", 0, slide, foot)
+    return Mechanism("hopper", (trunk, leg), gravity_acceleration=GRAVITY)
+
+
 def sled(friction: float) -> Mechanism:
     """Build a body of 1 kg on a slide along x with dry friction in N."""
     slide = Joint("slide", "slide", np.eye(3)[0], dry_friction=friction)

@@ -25,6 +25,9 @@ SUBSTEPS = 2  # compliant steps per control update (section Robustness and Ease 
 MU, TOLERANCE = 0.8, 1e-6  # sections Evaluation and Accuracy
 # the scheme as printed, Eqns. (8) and (15): contacts rest at the midpoint and keep the depth at
 # which they closed
+# the paper evaluates velocity terms at the start of a step (Eqn. (7))
+MIDPOINT = Midpoint(velocity_terms="start")
+ONCE = Midpoint(forces="once", velocity_terms="start")
 PUBLISHED: dict[str, Any] = {"standing": "midpoint", "recovery": 0.0, "slop": 0.0}
 STIFFNESS, DAMPING = (
     30000.0,
@@ -95,7 +98,7 @@ class Configuration:
         self, controller: Controller | None, law: Law | None = None, **options: Any
     ) -> Simulation:
         """Create a simulation of the robot with step `DT`; options as for `Simulation`."""
-        stepper: Stepper = Midpoint() if self.hard else Substeps(Midpoint(forces="once"), SUBSTEPS)
+        stepper: Stepper = MIDPOINT if self.hard else Substeps(ONCE, SUBSTEPS)
         arguments: dict[str, Any] = {
             "stepper": stepper,
             "dt": DT,

@@ -7,10 +7,17 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from tarsus.stepping.methods.midpoint import Midpoint
 from tarsus.viewer.colors import COLORS
 from tarsus_papers.base import Check, Exhibit, Finding, Row, Table, Task
-from tarsus_papers.gehring2014.configurations import DT, TOLERANCE, HmJ, HmS, robot, standing
+from tarsus_papers.gehring2014.configurations import (
+    DT,
+    MIDPOINT,
+    TOLERANCE,
+    HmJ,
+    HmS,
+    robot,
+    standing,
+)
 from tarsus_papers.gehring2014.runs import initial_worlds
 
 if TYPE_CHECKING:
@@ -99,7 +106,7 @@ def measure_drifts(method: str, dt: float, settle: float, stand: float) -> list[
     tolerance = np.array(TOLERANCES)
     law = configuration.law(solver=solver, T_rel=tolerance, T_abs=tolerance)
     simulation = configuration.simulation(
-        standing(), law, worlds=len(tolerance), dt=dt, stepper=Midpoint()
+        standing(), law, worlds=len(tolerance), dt=dt, stepper=MIDPOINT
     )
     worlds = initial_worlds(simulation)
     heights = []

@@ -15,9 +15,15 @@ from tarsus.program.ir.program import Program
 from tarsus.program.run.worlds import Worlds
 from tarsus.simulation.initial_registers import initial_registers, write_registers
 from tarsus.simulation.simulation import Simulation
-from tarsus.stepping.methods.midpoint import Midpoint
 from tarsus.stepping.substeps import Substeps
-from tarsus_papers.gehring2014.configurations import CYCLE, DT, Configuration, trotting
+from tarsus_papers.gehring2014.configurations import (
+    CYCLE,
+    DT,
+    MIDPOINT,
+    ONCE,
+    Configuration,
+    trotting,
+)
 
 Array = NDArray[Any]
 
@@ -102,13 +108,11 @@ def fine_forces(configuration: Configuration, law: Law, substeps: int, before: f
     The step is DT / substeps; the torques are updated at 400 Hz. The cycle is recorded after
     `before` seconds of trot.
     """
-    coarse = Substeps(Midpoint(), substeps) if substeps > 1 else Midpoint()
+    coarse = Substeps(MIDPOINT, substeps) if substeps > 1 else MIDPOINT
     closed_loop = initial_worlds(configuration.simulation(trotting(), law, stepper=coarse))
     closed_loop.advance(round(before / DT) - 1)
     records = closed_loop.record(CYCLE + 1)
-    uncontrolled = configuration.simulation(
-        None, law, stepper=Midpoint(forces="once"), dt=DT / substeps
-    )
+    uncontrolled = configuration.simulation(None, law, stepper=ONCE, dt=DT / substeps)
     worlds = write_registers(
         initial_worlds(uncontrolled), {name: records[name][0] for name in ("q", "u", "memory")}
     )

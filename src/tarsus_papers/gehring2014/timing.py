@@ -37,7 +37,8 @@ class TimedProgram:
     Attributes
     ----------
     part_of_wall : float
-        Fraction of the wall time spent in the sections, once measured.
+        Fraction of the wall time spent in the sections, once measured: median over chunks of steps,
+        each run twice in a row, because the speed of a processor changes.
     """
 
     configuration: Configuration
@@ -48,21 +49,21 @@ class TimedProgram:
     def sections(self, rounds: int, tick: float) -> Sections:
         """Measure mean and deviation of the sections and the step in µs, and the iterations."""
         start = {r.name: self.worlds.get(r.name) for r in self.worlds.program.of_kind("state")}
-        fastest, wall, records, totals = np.array(np.inf), np.array(np.inf), {}, []
+        fastest, shares, records, totals = np.array(np.inf), [], {}, []
         while len(totals) < rounds or (
             totals[-1] < MIN_SHRINKAGE * totals[-3] and len(totals) < MAX_ROUNDS_FACTOR * rounds
         ):
             write_registers(self.worlds, start)
             overhead = min(_seconds(self.worlds, 0) for _ in range(CHUNK))
-            wall = np.minimum(
-                wall,
-                [_seconds(self.worlds, CHUNK) - overhead for _ in range(self.steps // CHUNK)],
-            )
+            wall = [_seconds(self.worlds, CHUNK) - overhead for _ in range(self.steps // CHUNK)]
             write_registers(self.worlds, start)
             records = self.worlds.record(self.steps)
-            fastest = np.minimum(fastest, records[CYCLES][:, 0])
+            cycles = records[CYCLES][:, 0]
+            by_chunk = cycles[: len(wall) * CHUNK].reshape(len(wall), -1).sum(axis=1)
+            shares.append(by_chunk * tick / wall)
+            fastest = np.minimum(fastest, cycles)
             totals.append(fastest.sum())
-        self.part_of_wall = float(fastest.sum() * tick / wall.sum())
+        self.part_of_wall = float(np.median(shares))
         iterations = records["iterations"][:, 0, 0]
         return self._statistics(fastest * tick * 1e6, iterations)
 

@@ -336,9 +336,7 @@ def orders(errors: list[float]) -> Array:
 
 
 def test_a_spinning_body_in_flight() -> None:
-    """Linear momentum and the parabola are exact; angular momentum and energy converge with the
-    order measured here.
-    """
+    """Momenta and the parabola are exact; energy converges with second order."""
     body = replace(box(half=np.array([0.1, 0.06, 0.02])), candidates=())
     inertia, mass, u0 = (
         np.diag(body.bodies[0].inertia.about_com),
@@ -365,8 +363,9 @@ def test_a_spinning_body_in_flight() -> None:
         )
         before = 0.5 * (u0[3:] ** 2 @ inertia + mass * u0[:3] @ u0[:3]) + mass * G
         energy.append(np.abs(total - before).max())
-    assert (orders(spin) > 0.95).all() and (orders(energy) > 0.95).all()
-    assert spin[-1] < 5e-3 and energy[-1] < 1e-3
+    assert max(spin) < 1e-13
+    print(energy)
+    assert (orders(energy) > 1.95).all() and energy[-1] < 1e-3
 
 
 def test_a_spin_about_a_principal_axis_is_conserved() -> None:

@@ -54,7 +54,7 @@ ORDERS = {  # expected: fixed-step convergence of the state at the end
         "spring": 1,
         "damped spring": 1,
     },
-    "midpoint": {"spin": 1, "pendulum": 2, "damped pendulum": 1, "spring": 2, "damped spring": 1},
+    "midpoint": {"spin": 2, "pendulum": 2, "damped pendulum": 1, "spring": 2, "damped spring": 1},
     "heun": {"spin": 2, "pendulum": 2, "damped pendulum": 2, "spring": 2, "damped spring": 2},
     "rk4": {"spin": 4, "pendulum": 4, "damped pendulum": 4, "spring": 4, "damped spring": 4},
     "dormand_prince": {
@@ -65,13 +65,14 @@ ORDERS = {  # expected: fixed-step convergence of the state at the end
         "damped spring": 5,
     },
     "event_driven": {
-        "spin": 1,
+        "spin": 2,
         "pendulum": 2,
         "damped pendulum": 1,
         "spring": 2,
         "damped spring": 1,
     },
 }
+ROUND_OFF = 1e-12  # errors of conserved quantities below which they have no order
 FIXED = DormandPrince(rtol=1e9, atol=1e9)  # every sub-step stands: one a step
 
 
@@ -231,7 +232,8 @@ def test_order_of_convergence(stepper: str, problem: str) -> None:
         assert orders[-1, 0] > ORDERS[stepper][problem] - 0.2
     else:
         np.testing.assert_allclose(orders[:, 0], ORDERS[stepper][problem], atol=0.2)
-    assert (orders[-1, 1:] > ORDERS[stepper][problem] - 0.2).all()
+    has_order = np.array(errors)[-1, 1:] > ROUND_OFF
+    assert (orders[-1, 1:][has_order] > ORDERS[stepper][problem] - 0.2).all()
 
 
 # ---------------------------------------------------------------- error control

@@ -29,6 +29,7 @@ from tarsus.simulation.recording.observed_steps import observe_steps
 from tarsus.simulation.recording.strikes import strike_variables, strikes_lost
 from tarsus.simulation.step_program import Plan
 from tarsus.stepping.base import FAST_TURN_ANGLE
+from tarsus.stepping.flight import TERMS_VELOCITY
 from tarsus.stepping.lockable_joints import lockable_loop_joints, split_recorded
 
 Array = NDArray[Any]
@@ -79,6 +80,7 @@ def dataset(
         "iterations": (each, records["iterations"][..., 0].astype(np.int32)),
         "converged": (each, records["converged"][..., 0].astype(np.int8)),
         **_stage_variables(scene.law, records),
+        **_terms_variables(records),
         **variables.energy_variables(reports, solved, reports["stored"]),
         **variables.balance_variables(reports, grounded, -mechanism.gravity_acceleration[2]),
         **_joint_variables(plan, worlds, reports, records, dt),
@@ -190,6 +192,13 @@ def _stage_variables(law: Law, records: Mapping[str, Array]) -> dict[str, Any]:
     }
     stage = records["stage"][..., 0].astype(np.int8)
     return {"solver_stage": (("time", "world"), stage, meanings)}
+
+
+def _terms_variables(records: Mapping[str, Array]) -> dict[str, Any]:
+    """Build the velocity of the velocity terms, if the stepper chooses it."""
+    if TERMS_VELOCITY not in records:
+        return {}
+    return {TERMS_VELOCITY: (("time", "world", "velocity"), records[TERMS_VELOCITY])}
 
 
 def _flag_meanings(names: Sequence[str]) -> str:

@@ -94,7 +94,7 @@ DIMENSIONS: dict[str, tuple[str, ...]] = {  # of variables, without `world`
     "time": ("time",),
     **dict.fromkeys(("q",), ("time", "coordinate")),
     **dict.fromkeys(("force_limit", "force_joint_friction"), ("time", "velocity")),
-    **dict.fromkeys(("u", "passive_force"), ("time", "velocity")),
+    **dict.fromkeys(("u", "passive_force", "terms_velocity"), ("time", "velocity")),
     "tau": ("time", "actuator"),
     **dict.fromkeys(BY_CONTACT, ("time", "contact")),
     **dict.fromkeys(BY_AXIS, ("time", "contact", "axis")),

@@ -27,10 +27,12 @@ from tarsus.simulation.recording.step_observables import (
     ObservedContact,
     ObservedStep,
     StepForces,
+    conserved_momentum,
     step_observables,
 )
 from tarsus.simulation.step_program import CACHE_SIZE
 from tarsus.spatial.rotation import constant
+from tarsus.stepping.flight import TERMS_VELOCITY
 
 Array = NDArray[np.float64]
 
@@ -78,6 +80,9 @@ class Trajectory:
     """Where in a step the dynamics were evaluated: 0 its start, 1 its end [1]."""
     stages: int
     """Number of evaluations of the dynamics per step."""
+    terms_velocity: Array | None = None
+    """Velocities (S, nu) of the velocity terms, for steps that conserve momentum in flight; None:
+    those before the steps."""
     every: int = 1
     """Steps from one row to the next; above 1, the state before a step is not recorded."""
 
@@ -110,6 +115,7 @@ def solved_steps(run: Trajectory) -> tuple[Solved, dict[str, Array]]:
         "impulse": impulse,
     }
     optional = {"passive": run.passive, "point": run.point, "constraint": run.constraint}
+    optional[TERMS_VELOCITY] = run.terms_velocity
     given |= {name: value for name, value in optional.items() if value is not None}
 
     # observe every step
@@ -161,6 +167,7 @@ def observing_program(
     dt, motors = b.parameter("dt"), b.parameter("motors", robot.nu)
     frame, impulse = b.parameter("frame", 9 * n), b.parameter("impulse", 3 * n)
     sizes = {"point": 3 * n, "passive": robot.nu, "constraint": loop_constraints.count(robot)}
+    sizes[TERMS_VELOCITY] = robot.nu
     given = {name: b.parameter(name, size) for name, size in sizes.items() if name in recorded}
     point, closing = given.get("point"), given.get("constraint")
 
@@ -181,15 +188,22 @@ def observing_program(
     # the criteria
     nothing, drive = SX.zeros(robot.nu), Drive(motors, SX.zeros(len(robot.loops)))
     closing_force = nothing if closing is None else loop_constraints.force(kin, closing)
+    start, end = kinematics(robot, q0, u0), kinematics(robot, q1, u1)
+    acting = StepForces(drive, impulse, nothing, closing_force, given.get("passive"))
+    inertias, conserved = rnea.body_inertias(robot), None
+    if TERMS_VELOCITY in given:
+        conserved = conserved_momentum((start, end), inertias, acting, dt)
     step = ObservedStep(
-        start=kinematics(robot, q0, u0),
+        start=start,
         seen=kin,
-        end=kinematics(robot, q1, u1),
-        inertias=rnea.body_inertias(robot),
+        end=end,
+        inertias=inertias,
         dt=dt,
         contacts=contacts,
-        acting=StepForces(drive, impulse, nothing, closing_force, given.get("passive")),
+        acting=acting,
         one_balance=SX(stages <= 1),
+        terms_velocity=given.get(TERMS_VELOCITY),
+        conserved=conserved,
     )
     return b.program(**step_observables(step))
 

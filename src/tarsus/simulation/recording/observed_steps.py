@@ -18,6 +18,7 @@ from tarsus.simulation.contact_reports import expand_slots
 from tarsus.simulation.recording import variables
 from tarsus.simulation.recording.observer import observer_program
 from tarsus.simulation.step_program import Plan
+from tarsus.stepping.flight import TERMS_VELOCITY
 
 Array = NDArray[Any]
 VECTORS = ("before", "after", "correction", "point")
@@ -125,6 +126,8 @@ def _observe(
         "bilateral": records["bilateral"],
         "tau": records["tau"],
     } | {name: records[name] for name in ("joints", "push") if name in records}
+    if plan.stepper.mean_velocity:
+        samples[TERMS_VELOCITY] = records[TERMS_VELOCITY]
     flat = {name: value.reshape(steps * count, -1) for name, value in samples.items()}
     for register in program.of_kind("parameter"):
         if register.name not in flat:

@@ -21,6 +21,7 @@ from tarsus.simulation.recording.step_observables import (
     ObservedContact,
     ObservedStep,
     StepForces,
+    conserved_momentum,
     step_observables,
 )
 from tarsus.simulation.step_program import (
@@ -36,6 +37,7 @@ from tarsus.stepping import lockable_joints
 from tarsus.stepping.assemble import ContactKinematics, contact_kinematics
 from tarsus.stepping.base import Scene
 from tarsus.stepping.fast_motion import turns_fast
+from tarsus.stepping.flight import TERMS_VELOCITY
 
 
 @lru_cache(maxsize=CACHE_SIZE)
@@ -90,9 +92,15 @@ def observer_program(plan: Plan) -> Program:
     start, end = kinematics(mechanism, q0, u0), kinematics(mechanism, q1, u1)
     one_evaluation = plan.stepper.velocity_level
     fast = turns_fast(mechanism, u0, dt, scene.fast_turn_angle) if one_evaluation else SX(0)
+    terms_velocity = conserved = None
+    if plan.stepper.mean_velocity:
+        terms_velocity = b.parameter(TERMS_VELOCITY, mechanism.nu)
+        fast = ca.logic_and(fast, ca.norm_1(terms_velocity - u0) == 0)
+        conserved = conserved_momentum((start, end), inertias, acting, dt)
     balanced = ca.logic_not(fast) if one_evaluation else SX(0)
+    contacts = _observed_contacts(touching)
     step = ObservedStep(
-        start, seen, end, inertias, dt, _observed_contacts(touching), acting, balanced
+        start, seen, end, inertias, dt, contacts, acting, balanced, terms_velocity, conserved
     )
     stored = [_stored_energy(plan, kin, terrain, law) for kin in (start, end)]
     return b.program(

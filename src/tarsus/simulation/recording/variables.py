@@ -107,9 +107,14 @@ VARIABLES = {
     "equation_residual": (
         "N, N m",
         (
-            "largest entry of M du/dt - h - W L/dt by the Newton-Euler recursion; NaN for steppers"
-            " with several evaluations per step"
+            "largest entry of M du/dt - h - W L/dt by the Newton-Euler recursion, or of the missing"
+            " momentum / dt of floating robots in flight; NaN for steppers with several"
+            " evaluations per step"
         ),
+    ),
+    "terms_velocity": (
+        "m/s, rad/s",
+        "velocity of the velocity terms: mean of the step in flight, else at its start",
     ),
 }
 

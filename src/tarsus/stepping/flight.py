@@ -1,0 +1,251 @@
+"""Second order and exact momentum where nothing touches the robot.
+
+Where no contact is closed, the step is the implicit midpoint rule: its velocity terms are those of
+the mean velocity, c(q_mid, (u^S + u^E) / 2), found by fixed-point iteration. In contact they are
+those of the start, as in Gehring 2014, because the mean velocity depends on the impulses sought.
+Afterwards each floating robot moves as a whole by the small amount, of third order in dt, that
+gives it exactly the momentum which gravity and pushes leave it, and puts its center of mass on the
+parabola (docs/decisions/0081-second-order-flight.md).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import casadi as ca
+from casadi import SX
+
+from tarsus.algebra.ldl import factorize_tree, lower
+from tarsus.dynamics import crba, energy, loop_constraints, rnea, tree
+from tarsus.dynamics.free_motion import free_motion
+from tarsus.dynamics.kinematics import Kinematics, kinematics
+from tarsus.model.mechanism import WORLD, Mechanism
+from tarsus.program.ir.loops import Values
+from tarsus.program.ir.symbolic import entries, is_float64
+from tarsus.program.ir.trace import Builder
+from tarsus.spatial.inertia import LinearInertia
+from tarsus.stepping.base import Scene, StepOutputs, StepStart
+from tarsus.stepping.coupling import couple_without_contacts, free_velocity_after
+from tarsus.stepping.fast_motion import FastMotion, drive, free_bodies
+
+TERMS_VELOCITY = "terms_velocity"  # report register: velocity (nu,) of the velocity terms
+MAX_PASSES = 20  # of the fixed-point iteration; the error shrinks by about |omega| dt in each
+TOLERANCE, TOLERANCE_FLOAT32 = 1e-12, 1e-5  # relative change of the velocity that ends it
+
+
+@dataclass(frozen=True, eq=False)
+class MeanTerms:
+    """Velocity terms of the mean velocity of a step, in worlds in flight.
+
+    Attributes
+    ----------
+    solved
+        1 where the mean velocity was found; elsewhere the terms are those of the start.
+    velocity
+        Velocity (nu,) of the velocity terms.
+    force
+        Generalized force (nu,) by which they differ from those of the start, N or N m.
+    """
+
+    solved: SX
+    velocity: SX
+    force: SX
+
+
+def mean_terms(
+    scene: Scene,
+    q: SX,
+    start: StepStart,
+    flight: SX,
+    braking: SX | None,
+    builder: Builder,
+) -> MeanTerms:
+    """Find the mean velocity of the step in worlds in flight by fixed-point iteration.
+
+    Joints do not stop at their limits in it. The iteration does not converge where a joint turns
+    too far in a step.
+
+    Parameters
+    ----------
+    scene : Scene
+        What is simulated.
+    q : SX
+        Coordinates (nq,) at the middle of the step.
+    start : StepStart
+        State and inputs at the start of the step.
+    flight : SX
+        1 in worlds in flight.
+    braking : SX or None
+        Damping (nu,) that stands for dry friction which the scene's mechanism lacks.
+    builder : Builder
+        Traces the loops.
+    """
+    dt = start.dt
+    tolerance = ca.if_else(is_float64(dt), TOLERANCE, TOLERANCE_FLOAT32)
+    unsolved = {"solved": SX(0), "mean": start.u, "force": SX.zeros(start.u.numel())}
+
+    def in_flight(_: Values) -> tuple[Values, SX]:
+        # computed from q again, so that other worlds need not store what this reads
+        kin = kinematics(scene.mechanism, q, start.u)
+        free = free_motion(kin, start.inertias, drive(start), dt)
+        if braking is not None:
+            free = free.with_damping(braking, kin.u, dt)
+        before = velocity_terms(kin, start.inertias)
+        none_fast = FastMotion(SX(0), kin.u)
+        robot = couple_without_contacts(scene, kin, free, start, None, none_fast, builder)
+
+        def next_velocity(now: Values) -> tuple[Values, SX]:
+            mean = (kin.u + now["u_end"]) / 2
+            force = before - velocity_terms(replace(kin, u=mean), start.inertias)
+            u_end = free_velocity_after(robot, dt * force)
+            error = ca.norm_inf(u_end - now["u_end"])
+            solved = error <= tolerance * (1 + ca.norm_inf(u_end))
+            new = {"solved": solved, "mean": mean, "force": force, "u_end": u_end}
+            return new, ca.logic_not(solved)
+
+        begin = unsolved | {"u_end": free_velocity_after(robot, unsolved["force"])}
+        end = builder.loop(begin, next_velocity, MAX_PASSES)
+        new = {name: ca.if_else(end["solved"], end[name], old) for name, old in unsolved.items()}
+        return new, SX(0)
+
+    end = builder.cold_loop(unsolved, in_flight, 1, flight)
+    return MeanTerms(end["solved"], end["mean"], end["force"])
+
+
+def velocity_terms(kin: Kinematics, inertias: list[LinearInertia]) -> SX:
+    """Compute the forces (nu,) quadratic in u, of the bodies and of the rotors of loop joints."""
+    return rnea.velocity_terms(kin, inertias) + loop_constraints.rotor_forces(kin)
+
+
+def conserve_momentum(
+    scene: Scene, start: StepStart, end: StepOutputs, builder: Builder
+) -> StepOutputs:
+    """Give floating robots without contact the momentum that gravity and pushes leave them.
+
+    Parameters
+    ----------
+    scene : Scene
+        What is simulated.
+    start : StepStart
+        State and inputs at the start of the step.
+    end : StepOutputs
+        End of the step; its velocity and the pose of floating robots change.
+    builder : Builder
+        Traces the loop.
+    """
+    roots = isolated_bases(scene.mechanism)
+    if not roots:
+        return end
+    touched = ca.norm_1(ca.vertcat(SX(0), *end.contact.impulses)) > 0
+
+    def in_flight(now: Values) -> tuple[Values, SX]:
+        q, u = now["q_end"][:, :], now["u_end"][:, :]
+        for root in roots:
+            shift, twist = _correction(scene.mechanism, root, start, (q, u))
+            u[scene.mechanism.u_slices[root]] += twist
+            position = scene.mechanism.q_slices[root].start
+            q[position : position + 3] += shift
+        return {"q_end": q, "u_end": u}, SX(0)
+
+    last = {"q_end": end.q, "u_end": end.u}
+    after = builder.cold_loop(last, in_flight, 1, ca.logic_not(touched))
+    return replace(end, q=after["q_end"], u=after["u_end"])
+
+
+def _correction(
+    mechanism: Mechanism, root: int, start: StepStart, end: tuple[SX, SX]
+) -> tuple[SX, SX]:
+    """Compute by what the base must move (3,), m, and the change of its velocity (6,)."""
+    at = mechanism.u_slices[root]
+    before, after = kinematics(mechanism, start.q, start.u), kinematics(mechanism, *end)
+    carried = carried_inertias(mechanism, root, start.inertias)
+    missing = missing_momentum(carried, root, (before, after), start.tau[at], start.dt)
+    # velocity of the base with all joints locked that has the missing momentum
+    linear, angular = ca.vertsplit(missing.momentum, 3)
+    lever = missing.center - after.world_position[root]
+    about_base = ca.mtimes(after.world_rotation[root].T, angular + ca.cross(lever, linear))
+    M = crba.mass_matrix(after, carried)[at, at]
+    twist = factorize_tree(lower(M), 6).solve(entries(ca.vertcat(linear, about_base)))
+    return missing.displacement, ca.vertcat(*twist)
+
+
+@dataclass(frozen=True, eq=False)
+class MissingMomentum:
+    """Difference between the motion of a floating robot in a step and that of its momentum.
+
+    Attributes
+    ----------
+    momentum
+        Missing linear momentum, N s, and angular momentum about the center of mass, N m s, (6,).
+    displacement
+        Missing displacement of the center of mass (3,), m.
+    center
+        Center of mass (3,) at the end of the step, m.
+    """
+
+    momentum: SX
+    displacement: SX
+    center: SX
+
+
+def missing_momentum(
+    inertias: list[LinearInertia],
+    root: int,
+    states: tuple[Kinematics, Kinematics],
+    wrench: SX,
+    dt: SX,
+) -> MissingMomentum:
+    """Compare a step with what gravity and pushes make of momentum and center of mass.
+
+    Parameters
+    ----------
+    inertias : list of LinearInertia
+        Inertias of the bodies that the base carries, zero for others.
+    root : int
+        Index of the floating base.
+    states : tuple of Kinematics
+        At the start and at the end of the step.
+    wrench : SX
+        Pushes (6,) as generalized force of the base at the start: force in world axes, N, and
+        moment about its origin in its own axes, N m.
+    dt : SX
+        Step size, s.
+    """
+    before, after = states
+    mass = sum((inertia.m for inertia in inertias), SX(0))
+    last_center, center = (energy.center_of_mass(kin, inertias) for kin in (before, after))
+    arm, force = before.world_position[root] - last_center, wrench[:3]
+    moment = ca.mtimes(before.world_rotation[root], wrench[3:]) + ca.cross(arm, force)
+    force += mass * SX(list(before.mechanism.gravity_acceleration))
+    first, last = (
+        energy.momentum(kin, inertias, about=at)
+        for kin, at in ((before, last_center), (after, center))
+    )
+    target = first + dt * ca.vertcat(force, moment)
+    reached = last_center + dt * (first + target)[:3] / (2 * mass)
+    return MissingMomentum(target - last, reached - center, center)
+
+
+def carried_inertias(
+    mechanism: Mechanism, root: int, inertias: list[LinearInertia]
+) -> list[LinearInertia]:
+    """Set the inertias of bodies that a base does not carry to zero."""
+    return [
+        inertia.scaled(SX(int(root in tree.path(mechanism, i))))
+        for i, inertia in enumerate(inertias)
+    ]
+
+
+def isolated_bases(mechanism: Mechanism) -> list[int]:
+    """Find the floating bases on which only contacts, gravity and pushes act."""
+    bodies = mechanism.bodies
+    roots = [tree.path(mechanism, i)[-1] for i in range(len(bodies))]
+    joined = set[int]()
+    for loop in mechanism.loops:
+        ends = {WORLD if body == WORLD else roots[body] for body in (loop.parent, loop.child)}
+        joined |= ends if len(ends) > 1 else set()
+    return [
+        root
+        for root in free_bodies(mechanism)
+        if root not in joined and not bodies[root].joint.damping and not bodies[root].joint.rubs
+    ]
