@@ -78,9 +78,9 @@ def _eliminate_first(
     """Eliminate the first `count` unknowns by a loop.
 
     Returns the remaining matrix and, for each round, the inverse pivot, the factors by which its
-    row was subtracted from the others, and the row. In each round the pivot comes first; the
-    remaining matrix then moves to its position, with zeros behind it. The code of a round has one
-    product per entry, and those of the zeros are never read.
+    row was subtracted from the others, and the row. Each round pivots on the first entry, then
+    shifts the remaining matrix to the top left and pads it with zeros. All rounds share the same
+    code, so products with the padding are computed but never used.
     """
     size = len(A)
     places = [(i, j) for i in range(size) for j in range(size)]

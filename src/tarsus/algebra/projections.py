@@ -36,7 +36,7 @@ def disc(x: SX, radius: SX) -> SX:
 
 
 def radial_return(x: SX, mu: SX, on_edge: SX | None = None) -> SX:
-    """Shorten the tangents of x (3,) into the friction cone, with a normal of at least zero.
+    """Map x (3,) into the friction cone: clip its normal part at zero, then shorten its tangent.
 
     Where `on_edge` is 1, the result lies on the edge of the cone even if x lies inside.
     """

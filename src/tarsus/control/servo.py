@@ -58,7 +58,7 @@ class Gains:
     kd
         Derivative gains, in N m s/rad (N s/m for a slide).
     soft
-        Joints whose servo is softer than gravity.
+        Joints whose servo stiffness is below the stiffness of gravity's load.
     """
 
     kp: tuple[float, ...]

@@ -88,8 +88,8 @@ def report_missing(source: Source, report: Report) -> None:
     """Warn of missing files that are needed for visuals."""
     if source.missing:
         report.warn(
-            f"{len(source.missing)} files of visual meshes or textures are not found and are left"
-            f" out: {join_names(list(source.missing.values()), MAX_LISTED)}.",
+            f"visual meshes or textures were not found and are not drawn ({len(source.missing)}):"
+            f" {join_names(list(source.missing.values()), MAX_LISTED)}.",
             "visual-meshes-missing",
             next(iter(source.missing.values())).partition(" (")[0],
         )

@@ -42,16 +42,16 @@ OBSOLETE: dict[str, dict[str, str | None]] = {
 
 
 def _actuator(why: str, attributes: str = "", law: str = "") -> ElementRule:
-    """Create the rule of an actuator.
+    """Create the rule for an actuator element.
 
     Parameters
     ----------
     why
-        Remark of the table.
+        Explanation shown in the table.
     attributes
         Attributes of this kind of actuator that are read.
     law
-        Attributes of this kind that only matter to a law of force that is not simulated.
+        Attributes that matter only to force laws that are not simulated.
     """
     return supported(
         why,

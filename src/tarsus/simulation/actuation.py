@@ -268,8 +268,9 @@ def _new_register(
         longest, value = actuators.longest_delay, _delays(given, worlds.count)
         if value.max() > longest:
             raise InvalidValue(
-                f"delay must be at most {longest} steps, the longest when the simulation was"
-                f" created, not {value.max():g}; FileActuators(delay=...) sets the longest.",
+                f"delay must be at most {longest} steps, the longest with which the simulation was"
+                f" created, not {value.max():g}: create it with"
+                f" FileActuators(delay={value.max():g}).",
                 "delay",
             )
         return value

@@ -187,7 +187,7 @@ def _tilt(q: Array, turn: Array, starts: list[int]) -> None:
 def _gap_program(scene: Scene) -> Program:
     """Trace every candidate's gap, nearest ground point (3,) and normal (3,) as functions of q.
 
-    Gaps of the lowest spans follow those of the candidates.
+    Gaps of candidates come first, followed by those of spans.
     """
     b = Builder("look")
     kin = kinematics(scene.mechanism, b.parameter("q", scene.mechanism.nq))

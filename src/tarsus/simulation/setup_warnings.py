@@ -219,7 +219,7 @@ def height_warnings(
 ) -> list[WarningRecord]:
     """Warn if a requested keyframe q (nq,) is not on the ground.
 
-    Only where the file may describe the ground, on which the robot is then placed.
+    Applies only to terrains on which the robot is placed at the start (`Plane` and `World`).
     """
     robot, known = scene.mechanism, isinstance(scene.terrain, Plane | World)
     if not known or not robot.floating or robot.uncut is not None:

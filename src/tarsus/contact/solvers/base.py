@@ -173,7 +173,7 @@ def iterate(
     maximum : int
         Largest number of sweeps.
     extra : dict, optional
-        Values of the method's own that a sweep carries along.
+        Further values of the solver that are passed from sweep to sweep.
     first : SX, optional
         1 in worlds that enter the loop; by default all do.
     """

@@ -33,7 +33,7 @@ class Target:
         return self.scalar if self.lanes == 1 else f"<{self.lanes} x {self.scalar}>"
 
     def of(self, scalar: str) -> str:
-        """Name the LLVM type of another scalar in every lane."""
+        """Return the LLVM type with one `scalar` per lane."""
         return scalar if self.lanes == 1 else f"<{self.lanes} x {scalar}>"
 
 

@@ -237,7 +237,8 @@ def deserialize(value: Any) -> Any:
     if isinstance(value, Mapping):
         if set(value) == {FUNCTION}:
             raise Unsupported(
-                f"the log holds only the name of the function {value[FUNCTION]}().",
+                f"the function {value[FUNCTION]}() cannot be restored from the log, which has only"
+                " its name: pass the function itself.",
                 value[FUNCTION],
             )
         if "sha256" in value and "shape" in value:

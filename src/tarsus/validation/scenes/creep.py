@@ -18,7 +18,7 @@ MU, DEGREES = (
 
 
 class Creep(ValidationScene):
-    """Blocks below their friction angle: largest speed from 2.9 to 3 s."""
+    """Blocks on slopes below the friction angle: their largest speed from 2.9 s to 3 s is zero."""
 
     needs = frozenset({"friction", "sticking"})
     tolerance: ClassVar[str] = (
