@@ -18,5 +18,5 @@ class ThrowAway(Sensor):
     def channels(self, mechanism: Mechanism) -> Mapping[str, str]:
         return {"height": "m"}
 
-    def read(self, seen: SensorInput) -> tuple[SX, SX]:
-        return seen.after.world_position[0][2], seen.memory
+    def read(self, inputs: SensorInput) -> tuple[SX, SX]:
+        return inputs.after.world_position[0][2], inputs.memory
