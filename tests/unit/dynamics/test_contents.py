@@ -78,9 +78,9 @@ def test_used_and_ignored_elements_are_one_table(
     file.write_text(ROBOT)
     assert cli.main(["inspect", str(file)]) == 0
     out, said = capsys.readouterr()
-    assert said == "" and "visual meshes" in out  # once, in the table
+    assert said == "" and "textures" in out  # once, in the table
     assert "operations" not in out
-    assert "servo" in out and "left out" in out and "-9 .. 9" in out
+    assert "servo" in out and "skin.png" in out and "-9 .. 9" in out
 
 
 def test_any_keyframe_can_be_the_start_with_its_controls() -> None:
