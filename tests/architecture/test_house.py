@@ -279,10 +279,9 @@ def test_separate_packages_do_not_import_each_other() -> None:
 def test_separate_packages_meet_in_one_file() -> None:
     """Below the simulation, `stepping/assemble.py` alone imports both `dynamics` and `contact`.
 
-    `stepping/base.py`, which says what a step is given, and `stepping/slots.py` and `patches.py`,
-    which ask the law which of the contacts found close, name types of both wings but no algorithm.
-    What else of the hall looks at contacts knows the types of a law and of its problem alone, and a
-    stepper not even these.
+    `stepping/base.py` (inputs of a step), `stepping/slots.py` and `stepping/patches.py` (which
+    contacts are solved) use types of both packages but none of their algorithms. Other modules of
+    `stepping` use at most the types of a law and of its problem, and steppers not even these.
     """
     below = [
         m for m in MODULES.values() if m.part == LAWS_WING or _floor(m.part) < _floor("simulation")

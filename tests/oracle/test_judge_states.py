@@ -78,7 +78,7 @@ def in_the_air(log: dict[str, np.ndarray]) -> dict[str, Any]:
 
 
 def test_torques_of_mjdata_are_shifted_to_the_step_they_acted_in(hopper: Any) -> None:
-    """By the robot file, the run or an argument; otherwise they are unknown."""
+    """The integrator comes from the robot file, the run or an argument; else it is unknown."""
     file = hopper("implicitfast", 1.0)
     log = in_the_air(run(file, steps=15))
     urdf_like = tarsus.load(file)

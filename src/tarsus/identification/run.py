@@ -73,8 +73,8 @@ class Identification:
         Remarks on the result.
     before, after, held_out
         Root mean square residuals by quantity, in standard deviations of the noise, at the first
-        guess, at the estimates, and on held-out windows (empty if there are none). The starts of
-        windows are fitted.
+        guess, at the estimates, and on held-out windows (empty without any). The initial state of
+        each window is fitted.
     deviation
         Standard deviation of the residuals, in units of the noise.
     windows

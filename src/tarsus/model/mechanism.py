@@ -393,7 +393,7 @@ class Mechanism:
         Raises
         ------
         UnknownName
-            If there is none; the message suggests similar names.
+            If no body has this name; the message suggests similar names.
         """
         if name not in self.body_names:
             raise unknown_name("body", name, self.body_names)
@@ -405,7 +405,7 @@ class Mechanism:
         Raises
         ------
         UnknownName
-            If there is none; the message suggests similar names.
+            If no joint has this name; the message suggests similar names.
         """
         if name not in self.joint_names:
             raise unknown_name("joint", name, self.joint_names)
@@ -417,7 +417,7 @@ class Mechanism:
         Raises
         ------
         UnknownName
-            If there is none; the message suggests similar names.
+            If no frame has this name; the message suggests similar names.
         """
         for frame in self.frames:
             if frame.name == name:

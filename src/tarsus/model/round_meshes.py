@@ -67,9 +67,9 @@ def round_shapes(
 def _with_round_tip(shape: Shape, up: Array, body: Sequence[Shape]) -> tuple[Shape, ...]:
     """Separate the ball at the lower end of a hull from the rest, if there is one.
 
-    Within TIP_ANGLE of down the extent of the ball is that of the hull to MAX_TIP_ERROR, and closer
-    to it than that of the vertices that would touch instead. Elsewhere the ball sticks out of the
-    shapes of the body by at most MAX_TIP_BULGE.
+    Within TIP_ANGLE of down the extent of the ball differs from that of the hull by at most
+    MAX_TIP_ERROR, and by less than that of the vertices that would touch instead. Elsewhere the
+    ball sticks out of the shapes of the body by at most MAX_TIP_BULGE.
     """
     if shape.kind != "mesh" or len(shape.vertices) < MIN_VERTICES:
         return (shape,)
@@ -239,8 +239,9 @@ def _profile(v: Array) -> Array:
 def _ring(profile: Array, rims: Array) -> tuple[float, float, float] | None:
     """Find the torus that a profile approximates: its position along z, its radius and its tube's.
 
-    Within TIP_ANGLE of the equator its extent is that of the profile to MAX_FLAT, and closer to it
-    than that of the rims; elsewhere it sticks out by at most MAX_TIP_BULGE. None if there is none.
+    Within TIP_ANGLE of the equator its extent differs from that of the profile by at most MAX_FLAT,
+    and by less than that of the rims; elsewhere it sticks out by at most MAX_TIP_BULGE. None if no
+    torus fits.
     """
     latitudes = np.deg2rad(np.arange(-90, 91, 5))
     directions = np.c_[np.sin(latitudes), np.cos(latitudes)]

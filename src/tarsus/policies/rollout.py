@@ -60,7 +60,7 @@ class Rollout:
 
     @property
     def survived(self) -> NDArray[np.bool_]:
-        """Whether each trial did not fall, shape (W,)."""
+        """Mask of the trials without a fall, shape (W,)."""
         return ~np.isfinite(self.fell)
 
     def velocity_error(self, after: float = 1.0) -> Array:
@@ -84,7 +84,7 @@ class Rollout:
 
     @property
     def succeeded(self) -> NDArray[np.bool_]:
-        """Whether each trial neither fell nor missed its command by more than half, shape (W,)."""
+        """Mask of trials without a fall that follow their command to within a half, shape (W,)."""
         return self.survived & (self.velocity_error() <= MAX_VELOCITY_ERROR)
 
     def tracking_error(self, after: float = 1.0) -> Array:

@@ -120,7 +120,7 @@ class PolicyWorlds:
 
     @property
     def touching(self) -> Array:
-        """Whether each foot touches the ground, 0 or 1, shape (worlds, feet)."""
+        """Contact of each foot with the ground, 0 or 1, shape (worlds, feet)."""
         contacts = self.session.touching
         if not self._feet:
             return np.zeros((len(contacts), 0))
@@ -128,7 +128,7 @@ class PolicyWorlds:
 
     @property
     def unconverged(self) -> NDArray[np.bool_]:
-        """Whether the last step of each world did not converge, shape (worlds,)."""
+        """Mask of the worlds whose last step did not converge, shape (worlds,)."""
         return ~self.session.converged
 
     def advance(self, signals: Array, steps: int) -> None:

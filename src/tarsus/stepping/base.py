@@ -117,7 +117,7 @@ class Evaluation:
     impact : bool
         Whether velocities change while the coordinates stay as they are.
     mean_velocity : bool
-        Whether velocity terms of worlds in flight are those of the mean velocity (`flight`).
+        Whether steps in flight evaluate the velocity terms at their mean velocity (`flight`).
     subcycles : bool
         Whether a force law may integrate its forces in substeps (`subcycling`).
     overrides : SX or None
@@ -311,7 +311,7 @@ class Stepper(ABC):
 
     @property
     def mean_velocity(self) -> bool:
-        """Whether velocity terms of worlds in flight are those of the mean velocity (`flight`)."""
+        """Whether steps in flight evaluate the velocity terms at their mean velocity (`flight`)."""
         return False
 
     @property

@@ -188,15 +188,22 @@ def base_momentum(before: Kinematics, kin: Kinematics, inertias: list[LinearIner
     """
     mechanism, momentum = kin.mechanism, SX.zeros(kin.u.numel())
     for base, entries_of_base in free_bodies(mechanism).items():
-        subtree = [
-            inertia.scaled(SX(int(base in tree.path(mechanism, i))))
-            for i, inertia in enumerate(inertias)
-        ]
-        linear, angular = ca.vertsplit(energy.momentum(before, subtree), 3)
+        carried = carried_inertias(mechanism, base, inertias)
+        linear, angular = ca.vertsplit(energy.momentum(before, carried), 3)
         about = angular - ca.cross(kin.world_position[base], linear)
         about = ca.mtimes(kin.world_rotation[base].T, about)
         momentum[entries_of_base] = ca.vertcat(linear, about)
     return momentum
+
+
+def carried_inertias(
+    mechanism: Mechanism, root: int, inertias: list[LinearInertia]
+) -> list[LinearInertia]:
+    """Set the inertias of bodies that a base does not carry to zero."""
+    return [
+        inertia.scaled(SX(int(root in tree.path(mechanism, i))))
+        for i, inertia in enumerate(inertias)
+    ]
 
 
 def free_bodies(mechanism: Mechanism) -> dict[int, slice]:

@@ -3,9 +3,9 @@
 Where no contact is closed, the step is the implicit midpoint rule: its velocity terms are those of
 the mean velocity, c(q_mid, (u^S + u^E) / 2), found by fixed-point iteration. In contact they are
 those of the start, as in Gehring 2014, because the mean velocity depends on the impulses sought.
-Afterwards each floating robot moves as a whole by the small amount, of third order in dt, that
-gives it exactly the momentum which gravity and pushes leave it, and puts its center of mass on the
-parabola (docs/decisions/0081-second-order-flight.md).
+Afterwards each floating robot is moved as a whole, by a correction of third order in dt, so that
+its momentum changes exactly by the impulse of gravity and pushes, and its center of mass stays on
+its parabola (docs/decisions/0081-second-order-flight.md).
 """
 
 from __future__ import annotations
@@ -15,18 +15,23 @@ from dataclasses import dataclass, replace
 import casadi as ca
 from casadi import SX
 
-from tarsus.algebra.ldl import factorize_tree, lower
 from tarsus.dynamics import crba, energy, loop_constraints, rnea, tree
 from tarsus.dynamics.free_motion import free_motion
 from tarsus.dynamics.kinematics import Kinematics, kinematics
 from tarsus.model.mechanism import WORLD, Mechanism
 from tarsus.program.ir.loops import Values
-from tarsus.program.ir.symbolic import entries, is_float64
+from tarsus.program.ir.symbolic import is_float64
 from tarsus.program.ir.trace import Builder
 from tarsus.spatial.inertia import LinearInertia
 from tarsus.stepping.base import Scene, StepOutputs, StepStart
 from tarsus.stepping.coupling import couple_without_contacts, free_velocity_after
-from tarsus.stepping.fast_motion import FastMotion, drive, free_bodies
+from tarsus.stepping.fast_motion import (
+    FastMotion,
+    carried_inertias,
+    drive,
+    free_bodies,
+    rigid_velocity,
+)
 
 TERMS_VELOCITY = "terms_velocity"  # report register: velocity (nu,) of the velocity terms
 MAX_PASSES = 20  # of the fixed-point iteration; the error shrinks by about |omega| dt in each
@@ -62,8 +67,7 @@ def mean_terms(
 ) -> MeanTerms:
     """Find the mean velocity of the step in worlds in flight by fixed-point iteration.
 
-    Joints do not stop at their limits in it. The iteration does not converge where a joint turns
-    too far in a step.
+    Joint limits are ignored. The iteration does not converge where a joint turns too far in a step.
 
     Parameters
     ----------
@@ -120,7 +124,7 @@ def velocity_terms(kin: Kinematics, inertias: list[LinearInertia]) -> SX:
 def conserve_momentum(
     scene: Scene, start: StepStart, end: StepOutputs, builder: Builder
 ) -> StepOutputs:
-    """Give floating robots without contact the momentum that gravity and pushes leave them.
+    """Correct the motion of floating robots without contact so that they conserve momentum.
 
     Parameters
     ----------
@@ -129,7 +133,7 @@ def conserve_momentum(
     start : StepStart
         State and inputs at the start of the step.
     end : StepOutputs
-        End of the step; its velocity and the pose of floating robots change.
+        End of the step, before the correction.
     builder : Builder
         Traces the loop.
     """
@@ -139,39 +143,29 @@ def conserve_momentum(
     touched = ca.norm_1(ca.vertcat(SX(0), *end.contact.impulses)) > 0
 
     def in_flight(now: Values) -> tuple[Values, SX]:
-        q, u = now["q_end"][:, :], now["u_end"][:, :]
+        mechanism, q, momentum = scene.mechanism, now["q_end"][:, :], SX.zeros(start.u.numel())
+        before = kinematics(mechanism, start.q, start.u)
+        after = kinematics(mechanism, now["q_end"], now["u_end"])
         for root in roots:
-            shift, twist = _correction(scene.mechanism, root, start, (q, u))
-            u[scene.mechanism.u_slices[root]] += twist
-            position = scene.mechanism.q_slices[root].start
-            q[position : position + 3] += shift
-        return {"q_end": q, "u_end": u}, SX(0)
+            at, carried = (
+                mechanism.u_slices[root],
+                carried_inertias(mechanism, root, start.inertias),
+            )
+            missing = missing_momentum(carried, root, (before, after), start.tau[at], start.dt)
+            momentum[at] = missing.about_base(after, root)
+            position = mechanism.q_slices[root].start
+            q[position : position + 3] += missing.displacement
+        M = crba.mass_matrix(after, start.inertias)
+        return {"q_end": q, "u_end": now["u_end"] + rigid_velocity(mechanism, M, momentum)}, SX(0)
 
     last = {"q_end": end.q, "u_end": end.u}
     after = builder.cold_loop(last, in_flight, 1, ca.logic_not(touched))
     return replace(end, q=after["q_end"], u=after["u_end"])
 
 
-def _correction(
-    mechanism: Mechanism, root: int, start: StepStart, end: tuple[SX, SX]
-) -> tuple[SX, SX]:
-    """Compute by what the base must move (3,), m, and the change of its velocity (6,)."""
-    at = mechanism.u_slices[root]
-    before, after = kinematics(mechanism, start.q, start.u), kinematics(mechanism, *end)
-    carried = carried_inertias(mechanism, root, start.inertias)
-    missing = missing_momentum(carried, root, (before, after), start.tau[at], start.dt)
-    # velocity of the base with all joints locked that has the missing momentum
-    linear, angular = ca.vertsplit(missing.momentum, 3)
-    lever = missing.center - after.world_position[root]
-    about_base = ca.mtimes(after.world_rotation[root].T, angular + ca.cross(lever, linear))
-    M = crba.mass_matrix(after, carried)[at, at]
-    twist = factorize_tree(lower(M), 6).solve(entries(ca.vertcat(linear, about_base)))
-    return missing.displacement, ca.vertcat(*twist)
-
-
 @dataclass(frozen=True, eq=False)
 class MissingMomentum:
-    """Difference between the motion of a floating robot in a step and that of its momentum.
+    """Error of a step in the momentum of a floating robot and in the path of its center of mass.
 
     Attributes
     ----------
@@ -187,6 +181,14 @@ class MissingMomentum:
     displacement: SX
     center: SX
 
+    def about_base(self, end: Kinematics, root: int) -> SX:
+        """Convert the momentum to the base's origin and axes at the end of the step, (6,)."""
+        linear, angular = ca.vertsplit(self.momentum, 3)
+        lever = self.center - end.world_position[root]
+        return ca.vertcat(
+            linear, ca.mtimes(end.world_rotation[root].T, angular + ca.cross(lever, linear))
+        )
+
 
 def missing_momentum(
     inertias: list[LinearInertia],
@@ -195,7 +197,7 @@ def missing_momentum(
     wrench: SX,
     dt: SX,
 ) -> MissingMomentum:
-    """Compare a step with what gravity and pushes make of momentum and center of mass.
+    """Compute what a step lacks of the momentum and displacement that gravity and pushes cause.
 
     Parameters
     ----------
@@ -224,16 +226,6 @@ def missing_momentum(
     target = first + dt * ca.vertcat(force, moment)
     reached = last_center + dt * (first + target)[:3] / (2 * mass)
     return MissingMomentum(target - last, reached - center, center)
-
-
-def carried_inertias(
-    mechanism: Mechanism, root: int, inertias: list[LinearInertia]
-) -> list[LinearInertia]:
-    """Set the inertias of bodies that a base does not carry to zero."""
-    return [
-        inertia.scaled(SX(int(root in tree.path(mechanism, i))))
-        for i, inertia in enumerate(inertias)
-    ]
 
 
 def isolated_bases(mechanism: Mechanism) -> list[int]:

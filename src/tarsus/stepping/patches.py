@@ -78,13 +78,13 @@ def solve_patches(
     # contacts of no patch, followed by those chosen of each patch
     alone = [i for i in range(len(primary)) if i not in in_patch]
     solved, memory = [primary[i] for i in alone], [memories[i] for i in alone]
-    places: list[list[SX]] = []
+    chosen: list[list[SX]] = []
     for patch in patches:
         contacts, own = [primary[i] for i in patch], [memories[i] for i in patch]
         gaps = [contact.contact.gap for contact in contacts]
-        places.append(_choose(gaps, [law.stays_closed(m) for m in own], builder))
-        solved += [_select(contacts, place) for place in places[-1]]
-        memory += [_select(own, place) for place in places[-1]]
+        chosen.append(_choose(gaps, [law.stays_closed(m) for m in own], builder))
+        solved += [_select(contacts, index) for index in chosen[-1]]
+        memory += [_select(own, index) for index in chosen[-1]]
     begin = replace(start, memory=ca.vertcat(SX(0, 1), *memory))
     end = solve_with(solved, begin, attempt)
 
@@ -98,12 +98,12 @@ def solve_patches(
     for j, i in enumerate(alone):
         impulses[i], memories[i] = end.contact.impulses[j], after[j]
     first = len(alone)
-    for patch, own_places in zip(patches, places, strict=True):
-        for j, place in enumerate(own_places, first):
+    for patch, chosen_indices in zip(patches, chosen, strict=True):
+        for j, index in enumerate(chosen_indices, first):
             for k, i in enumerate(patch):
-                impulses[i] = ca.if_else(place == k, end.contact.impulses[j], impulses[i])
-                memories[i] = ca.if_else(place == k, after[j], memories[i])
-        first += len(own_places)
+                impulses[i] = ca.if_else(index == k, end.contact.impulses[j], impulses[i])
+                memories[i] = ca.if_else(index == k, after[j], memories[i])
+        first += len(chosen_indices)
     contact = replace(end.contact, impulses=impulses, memory=ca.vertcat(SX(0, 1), *memories))
     return replace(end, contact=contact)
 
@@ -128,14 +128,14 @@ def _choose(gaps: list[SX], pressed: list[SX], builder: Builder) -> list[SX]:
         for k, (gap, flag) in enumerate(zip(gaps, pressed, strict=True))
     ]
     keys = entries(builder.store("patch_keys", ca.vertcat(*keys)))
-    key, place, places = -SX.inf(), SX(-1), list[SX]()
+    key, index, chosen = -SX.inf(), SX(-1), list[SX]()
     for _ in range(MAX_PATCH_CONTACTS):
-        key, place = next_key(keys, key, place)
-        places.append(place)
-    return entries(builder.store("patch", ca.vertcat(*places)))
+        key, index = next_key(keys, key, index)
+        chosen.append(index)
+    return entries(builder.store("patch", ca.vertcat(*chosen)))
 
 
-def _select(options: list[Option], place: SX) -> Option:
+def _select(options: list[Option], index: SX) -> Option:
     """Select one of several structures of expressions that differ in variable entries only."""
     columns = zip(*(variable_entries(option) for option in options), strict=True)
 
@@ -143,7 +143,7 @@ def _select(options: list[Option], place: SX) -> Option:
         if all(ca.is_equal(column[0], other) for other in column):
             return column[0]
         return reduce(
-            lambda value, k: ca.if_else(place == k, column[k], value),
+            lambda value, k: ca.if_else(index == k, column[k], value),
             range(1, len(column)),
             column[0],
         )

@@ -81,9 +81,8 @@ class Tiles(Terrain):
         egg_box = ca.sin(waves * here[0]) * ca.sin(waves * here[1])
         shapes = ca.vertcat(hill, self._stairs(inward), egg_box, self._stones(tile, here))
         result, tile_kind = SX(0), tile[0] + ACROSS * tile[1]
-        tile_kind = tile_kind - KINDS * ca.floor(
-            (tile_kind + 0.5) / KINDS
-        )  # no round-off beside whole numbers
+        # the remainder; 0.5 keeps round-off from changing the quotient
+        tile_kind = tile_kind - KINDS * ca.floor((tile_kind + 0.5) / KINDS)
         for kind in range(1, KINDS):
             height = p.heights[kind - 1] * shapes[kind - 1]
             result = ca.if_else(ca.fabs(tile_kind - kind) < 0.5, height, result)

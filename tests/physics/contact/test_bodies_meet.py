@@ -290,7 +290,7 @@ def test_unsupported_features_of_a_second_robot_are_reported() -> None:
 
 
 def test_a_log_reports_its_own_initial_penetrations() -> None:
-    """Of a ball 0.15 m above the other's center, and of a hinge beyond its limit."""
+    """A ball 0.15 m above the center of another overlaps it; a hinge is beyond its limit."""
     arm = """<mujoco><worldbody><body pos="0 0 2"><joint name="j" axis="0 1 0" range="-30 30"/>
     <geom type="capsule" fromto="0 0 0 .2 0 0" size=".02"/></body></worldbody></mujoco>"""
     balls = Simulation(tarsus.world(Ball(), Ball(), at=[(0, 0, 0.15)]))

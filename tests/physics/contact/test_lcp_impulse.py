@@ -179,8 +179,8 @@ def test_a_negative_threshold_is_rejected() -> None:
 
 
 def test_default_tolerance_prevents_creep() -> None:
-    """Where friction sweeps stop, a block keeps a speed of about T_abs G_NN: 1.7e-6 m/s at
-    T_abs 1e-6.
+    """When the friction sweeps end, a block is left with a speed of about T_abs G_NN, which is
+    1.7e-6 m/s for T_abs = 1e-6.
     """
     rows = validate("lcp_impulse", "creep", "midpoint")
     assert [row.status for row in rows] == ["pass"]

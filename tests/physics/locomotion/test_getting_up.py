@@ -114,7 +114,7 @@ def test_feet_thighs_and_trunk_have_candidates(name: str) -> None:
 
 
 def test_action_range_grows_with_the_distance_from_standing() -> None:
-    """By `inverted_boost` upside down, by zero while standing, and by a value in between on the
+    """The boost is `inverted_boost` upside down, zero while standing, and in between on the
     belly.
     """
     lesson, robot = taught("mini_cheetah")

@@ -30,8 +30,8 @@ LOOPED = """<mujoco model="looped"><option/>
 
 
 def stands(name: str, seconds: float) -> None:
-    """Whether the base stays within 3 % of its height, tilts by less than a degree and comes to
-    rest.
+    """Check that the base stays within 3 % of its height, tilts by less than a degree and comes
+    to rest.
     """
     simulation = tarsus.Simulation(name, controller="stand")
     start, seen = simulation.q, []

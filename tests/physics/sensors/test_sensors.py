@@ -251,7 +251,7 @@ def test_scans_measure_exact_heights_of_steps_and_boxes() -> None:
 
 @pytest.mark.parametrize("ground", [Steps(rise=0.1, run=0.3, start=0.5), Boxes()])
 def test_patches_change_no_heights(ground: Terrain) -> None:
-    """Bit for bit, also beside an upright side and on a rounded edge."""
+    """Heights keep their bits, also next to a vertical side and on a rounded edge."""
     edge = 0.5 if isinstance(ground, Steps) else 0.58
     places = [edge - 0.01, edge - 0.001, edge + 0.001, edge + 0.003, edge + 0.01]
     icy = Patched(ground, (Patch((edge, 0.0), 0.1, friction=0.1),))

@@ -80,7 +80,7 @@ def into_riser(simulation: Simulation) -> xr.Dataset:
 
 @pytest.mark.parametrize("ground", [STAIRS, WAVES], ids=["steps", "sine"])
 def test_a_disc_does_not_sink_into_corners_and_hollows(ground: Steps | Sine) -> None:
-    """With only the lowest point and two beside it, rims sank by 40 to 67 mm."""
+    """Rims sank by 40 to 67 mm when only their lowest point and two neighbors were checked."""
     simulation = Simulation(wheel(), Moreau(), terrain=ground, dt=2.5e-3)
     for seed in (1, 3):
         depth, energy = depths(simulation, seed, 1.5)

@@ -79,8 +79,8 @@ def test_an_ellipsoid_touches_at_its_surface() -> None:
     np.testing.assert_allclose(log.u.values[-1], 1 / 3, atol=5e-3)
 
 
-def test_it_is_told_by_name() -> None:
-    beside = world(Ball(), Cylinder(radius=0.1, length=0.3), Box(), at=[(0.5, 0.0), (1.0, 0.0)])
-    [notice] = approximation_warnings(self_contacts(beside, False).possible)
+def test_the_warning_names_the_approximated_shape() -> None:
+    objects = world(Ball(), Cylinder(radius=0.1, length=0.3), Box(), at=[(0.5, 0.0), (1.0, 0.0)])
+    [notice] = approximation_warnings(self_contacts(objects, False).possible)
     assert (notice.code, notice.subject) == ("shapes-approximated", "cylinder")
     assert "41.4 mm" in notice

@@ -22,12 +22,8 @@ from tarsus.dynamics import energy, energy_balance, loop_constraints, rnea, spri
 from tarsus.dynamics.free_motion import Drive, armature, residual_force
 from tarsus.dynamics.kinematics import Kinematics
 from tarsus.spatial.inertia import LinearInertia
-from tarsus.stepping.flight import (
-    carried_inertias,
-    isolated_bases,
-    missing_momentum,
-    velocity_terms,
-)
+from tarsus.stepping.fast_motion import carried_inertias
+from tarsus.stepping.flight import isolated_bases, missing_momentum, velocity_terms
 
 Array = NDArray[Any]
 
