@@ -19,6 +19,7 @@ from tarsus.commands.base import (
     File,
     Flag,
     Folder,
+    OptionalSeconds,
     Seconds,
     Settings,
     all_settings,
@@ -116,8 +117,8 @@ class PolicyCommand(Command):
         "moreau,soft_convex,compliant,hertz,mujoco"
     )
     """Contact laws for `check`; mujoco adds MuJoCo with default and tuned settings; or all."""
-    dt: Seconds = 0.0025
-    """Time step."""
+    dt: OptionalSeconds = None
+    """Time step. (default: the longest up to 0.0025 of which the control period is a multiple)"""
     terrain: Annotated[str, argument("NAME"), checked_name("terrain", TERRAINS)] = "plane"
     """Terrain for `run`."""
     duration: Seconds = 10.0
@@ -142,7 +143,7 @@ class PolicyCommand(Command):
         if self.action == "inspect":
             return self._inspect(contract)
         for flag, value in (("--duration", self.duration), ("--dt", self.dt)):
-            if not value > 0:
+            if value is not None and not value > 0:
                 raise InvalidValue(f"{flag} must be positive, not {value:g}.", flag)
         if self.trials < 1 or self.seed < 0:
             raise InvalidValue("--trials must be at least 1 and --seed at least 0.", "--trials")
@@ -205,10 +206,11 @@ class PolicyCommand(Command):
 
         controller = PolicyController(contract, self._robot_of(contract), self.command)
         bound = controller.bound
+        dt = self.dt or bound.default_dt
         simulation: Any
         if self.engine == PEER:
             simulation = MujocoSimulation(
-                bound.robot_with_armature, None, self.terrain, controller, self.dt
+                bound.robot_with_armature, None, self.terrain, controller, dt
             )
         else:
             simulation = Simulation(
@@ -216,7 +218,7 @@ class PolicyCommand(Command):
                 self.law,
                 terrain=self.terrain,
                 controller=controller,
-                dt=self.dt,
+                dt=dt,
             )
         initial = Conditions.alike(bound, 1).q
         heights = standing_heights(simulation.robot, simulation.terrain, initial)
@@ -247,10 +249,12 @@ class PolicyCommand(Command):
 
         names = registry.split_names(self.laws)
         names = [*registry.names(LAWS), PEER] if "all" in names else names
-        plan = TrialPlan(np.asarray(self.command), self.dt, self.duration, self.trials, self.seed)
+        bound = self._bound(contract)
+        dt = self.dt or bound.default_dt
+        plan = TrialPlan(np.asarray(self.command), dt, self.duration, self.trials, self.seed)
         with self.progress() as progress:
             check = check_policy(
-                self._bound(contract),
+                bound,
                 names,
                 plan,
                 self.law,
@@ -308,7 +312,11 @@ class PolicyCommand(Command):
         bound = self._bound(contract)
         with self.progress() as progress:
             result = diagnose(
-                bound.contract, bound.robot, dt=self.dt, law=self.law, report=progress.say
+                bound.contract,
+                bound.robot,
+                dt=self.dt or bound.default_dt,
+                law=self.law,
+                report=progress.say,
             )
         if self.json:
             print_json(asdict(result))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -24,10 +25,11 @@ from tarsus.policies.contract import Contract, Term, numbers
 from tarsus.policies.network import PolicyNetwork, load_network
 from tarsus.policies.servos import Servo
 from tarsus.policies.terms import TERMS, ObservedState
+from tarsus.simulation.time_steps import DEFAULT_DT
 
 Array = NDArray[np.float64]
 KEYFRAMES = ("stand", "home", "qpos0")  # initial posture, by priority
-DEFAULT_DT = 0.0025  # s, for which the servos of joints that no policy moves are made
+ROUNDING = 1e-9  # relative error of the number of steps in a control period
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,6 +89,13 @@ class BoundPolicy:
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the contract and the robot, from which workers bind the policy again."""
         return BoundPolicy.of, (self.contract, self.robot)
+
+    @property
+    def default_dt(self) -> float:
+        """Longest step size of which the control period is a multiple, at most 2.5 ms; in s."""
+        assert self.contract.rate is not None
+        period = 1 / self.contract.rate
+        return period / ceil(period / DEFAULT_DT * (1 - ROUNDING))
 
     @property
     def count(self) -> int:

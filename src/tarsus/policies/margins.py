@@ -16,6 +16,7 @@ from tarsus.policies.trials import PolicyTrials, TrialPlan, draw, run
 from tarsus.policies.worlds import FRICTION, PolicyEngine
 
 BISECTIONS = 6
+FAILING_SHARE = 0.5  # share of the trials whose failure means that the policy fails
 PUSH_TIME = 2.0  # s
 SOFT_LAW = "compliant"  # law for the margin of ground stiffness
 
@@ -159,8 +160,9 @@ def find_margin(policy: BoundPolicy, engine: PolicyEngine, name: str, plan: Tria
         engine = PolicyEngine(factor.law)
 
     def succeeds(value: float) -> bool:
-        done = run(policy, engine, factor.change(policy, trials, value), plan)
-        return 2 * int(done.succeeded.sum()) > plan.count
+        changed = factor.change(policy, trials, value)
+        done = run(policy, engine, changed, plan, max_falls=FAILING_SHARE)
+        return float(done.succeeded.mean()) > 1 - FAILING_SHARE
 
     low, high = factor.start, factor.end
     if succeeds(high):

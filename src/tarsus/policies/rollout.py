@@ -109,6 +109,7 @@ def rollout(
     seed: int = 0,
     pushes: Mapping[float, Array] | None = None,
     record: bool = False,
+    max_falls: float = 1.0,
 ) -> Rollout:
     """Run a policy in many worlds until the time is up or all robots have fallen.
 
@@ -130,6 +131,8 @@ def rollout(
         Velocity changes of the base along x and y, shape (worlds, 2), in m/s, by time in s.
     record : bool
         Whether to record coordinates, velocities and signals of every control period.
+    max_falls : float
+        Share of the robots, 0 to 1, after whose falls the run stops.
 
     Raises
     ------
@@ -196,7 +199,7 @@ def rollout(
         if record:
             for rows, row in zip(recorded, (q, u, signals), strict=True):
                 rows.append(row)
-        if np.isfinite(fell).all():
+        if np.isfinite(fell).mean() >= max_falls:
             break
         if fallen.any():
             worlds.park(fallen)

@@ -204,14 +204,11 @@ class PolicyEngine:
         precision: str,
     ) -> PolicyWorlds:
         """Create worlds under a contact law, in one batch with compiled servos."""
-        options: dict[str, Any] = {}
-        if conditions.mass.any():
-            base = policy.robot.bodies[0]
-            options["mass_scale"] = {base.name: 1 + conditions.mass / base.inertia.mass}
+        base = policy.robot.bodies[0]
+        # always given, so that all trials use the same compiled program
+        mass_scale = {base.name: 1 + conditions.mass / base.inertia.mass}
         has_joint_friction = conditions.joint_friction.any()
         joint_friction = dry_friction(policy, conditions) if has_joint_friction else {}
-        if joint_friction:
-            options["varied"] = {"dry_friction": list(joint_friction)}
         simulation = Simulation(
             policy.robot_with_armature,
             self.law,
@@ -221,7 +218,8 @@ class PolicyEngine:
             worlds=len(conditions),
             precision=precision,
             parameters=self.parameters,
-            **options,
+            mass_scale=mass_scale,
+            varied={"dry_friction": list(joint_friction)} if joint_friction else {},
         )
         session = SimulationSession(simulation)
         frictions = names_with_role(type(simulation.law), "friction")

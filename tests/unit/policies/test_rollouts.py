@@ -190,3 +190,15 @@ def test_fallen_robots_do_not_affect_others(bound: BoundPolicy, law: str) -> Non
     assert np.isfinite(both.fell[0])
     assert both.unconverged == one.unconverged == 0
     np.testing.assert_array_equal(both.position[:, 1], one.position[:, 0])
+
+
+@pytest.mark.parametrize(
+    ("rate", "dt"),
+    [(50.0, 0.0025), (60.0, 1 / 420), (400.0, 0.0025), (500.0, 0.002), (30, 1 / 420)],
+)
+def test_default_step_divides_the_control_period(
+    bound: BoundPolicy, rate: float, dt: float
+) -> None:
+    """The step is the longest of which the control period is a multiple, at most 2.5 ms."""
+    changed = replace(bound, contract=replace(bound.contract, rate=rate))
+    assert changed.default_dt == pytest.approx(dt, rel=1e-12)
