@@ -100,13 +100,13 @@ class ConePoint:
         """Unit vector (2,) along the tangents, zero at the axis."""
         return self.x[1:] / ca.fmax(self.length, TINY)
 
-    def nearest(self) -> SX:
+    def project(self) -> SX:
         """Project x onto the cone, (3,); `length` must not be zero."""
         normal = (1 - self.polar) * self.reach * self.share
         tangent = (self.mu * normal / self.length) * self.x[1:]
         return ca.if_else(self.inside, self.x, ca.vertcat(normal, tangent))
 
-    def nearest_by_direction(self) -> SX:
+    def project_by_direction(self) -> SX:
         """Project x onto the cone, (3,), using the unit vector along the tangents."""
         normal = self.reach * self.share
         edge = ca.vertcat(normal, self.mu * normal * self.direction)
@@ -118,7 +118,7 @@ class ConePoint:
         return ca.if_else(self.inside, squared, (1 - self.polar) * reach * reach * self.share)
 
     def derivative(self) -> SX:
-        """Compute a generalized derivative (3, 3) of `nearest`; the apex counts as inside."""
+        """Compute a generalized derivative (3, 3) of `project`; the apex counts as inside."""
         mu, flat, outside_polar = self.mu, self.share, 1 - self.polar
         x, y = self.x[1] / self.length, self.x[2] / self.length
         share = mu * flat * self.reach / self.length

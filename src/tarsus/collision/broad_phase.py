@@ -126,10 +126,10 @@ def deepest_pairs(geometry: Geometry, kin: Kinematics, builder: Builder) -> Deep
         gaps = [gaps_of[pair.first.name, pair.second.name][pair.row] for pair in geometry.pairs]
         touch = [geometry.closes(gap) for gap in gaps]
         first = len(geometry.candidates) + len(geometry.spans)
-        return deepest_touching(gaps, touch, first, count, builder).values(), SX(0)
+        return deepest_touching(gaps, touch, first, count, builder).to_registers(), SX(0)
 
-    return Deepest.of(
-        builder.cold_loop(Deepest.none(count, spans=False).values(), exact, 1, any_near)
+    return Deepest.from_registers(
+        builder.cold_loop(Deepest.none(count, spans=False).to_registers(), exact, 1, any_near)
     )
 
 

@@ -59,8 +59,8 @@ class Deepest:
         return Deepest(numbers, gaps, SX(0), positions, cross_positions, normals)
 
     @staticmethod
-    def of(values: Values) -> Deepest:
-        """Restore the table from `values`."""
+    def from_registers(values: Values) -> Deepest:
+        """Restore the table from its registers."""
         positions, cross_positions = (
             entries(values.get(name, SX(0, 1))) for name in ("positions", "cross_positions")
         )
@@ -68,7 +68,7 @@ class Deepest:
         normals = triples(values.get("normals", SX(0, 1)))
         return Deepest(numbers, gaps, values["touching"], positions, cross_positions, normals)
 
-    def values(self) -> Values:
+    def to_registers(self) -> Values:
         """Return the registers that carry this through a loop."""
         values = {"numbers": ca.vertcat(*self.numbers), "gaps": ca.vertcat(*self.gaps)}
         more = {
@@ -184,9 +184,9 @@ def deepest_touching(
         after |= {"key": key, "index": index, "filled": filled}
         return now | after, ca.logic_and(new, filled < count)
 
-    begin = Deepest.none(count, spans=False).values() | {"touching": sum(touch, SX(0))}
+    begin = Deepest.none(count, spans=False).to_registers() | {"touching": sum(touch, SX(0))}
     begin |= {"key": -SX.inf(), "index": SX(-1), "filled": SX(0)}
-    return Deepest.of(builder.loop(begin, add_next, count + 1, begin["touching"] > 0))
+    return Deepest.from_registers(builder.loop(begin, add_next, count + 1, begin["touching"] > 0))
 
 
 def next_key(keys: list[SX], key: SX, index: SX) -> tuple[SX, SX]:

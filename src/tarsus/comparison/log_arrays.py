@@ -19,7 +19,7 @@ REQUIRED_VARIABLES = (
 )
 
 
-def floats(name: str, given: Any) -> Array:
+def to_float_array(name: str, given: Any) -> Array:
     """Convert to an array of numbers; raise InvalidValue for anything else."""
     try:
         value = np.asarray(given)

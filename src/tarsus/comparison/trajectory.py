@@ -18,7 +18,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from tarsus import registry
-from tarsus.comparison.log_arrays import REQUIRED_VARIABLES, check_loops, floats
+from tarsus.comparison.log_arrays import REQUIRED_VARIABLES, check_loops, to_float_array
 from tarsus.comparison.time_grid import step_of, steps_between
 from tarsus.dynamics import loop_constraints
 from tarsus.dynamics.robot import Robot
@@ -237,7 +237,7 @@ def _bodies_of_contact(robot: Robot, name: str, span_bodies: Mapping[str, int]) 
 
 def finite(name: str, given: Any, shape: tuple[int, ...]) -> Array:
     """Convert to a finite array of a shape; raise InvalidValue that names the first bad value."""
-    value = floats(name, given)
+    value = to_float_array(name, given)
     if value.shape != shape:
         raise InvalidValue(
             f"{name} must have shape {shape} for this time and robot, not {value.shape}.", name
@@ -256,14 +256,14 @@ def finite(name: str, given: Any, shape: tuple[int, ...]) -> Array:
 
 
 def _number(name: str, given: Any) -> float:
-    value = floats(name, given)
+    value = to_float_array(name, given)
     if value.size != 1 or not (value >= 0).all() or not (value <= LARGEST).all():
         raise InvalidValue(f"{name} must be one finite, nonnegative number.", name)
     return float(value.reshape(()))
 
 
 def _friction(given: Any, shape: tuple[int, int]) -> Array:
-    value = floats("mu", given)
+    value = to_float_array("mu", given)
     if (
         value.shape not in ((), (1,), shape[1:], shape)
         or not (value >= 0).all()

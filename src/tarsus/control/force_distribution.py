@@ -170,7 +170,7 @@ def _unconstrained(feet: Feet, cost: Cost, error: ca.SX) -> list[ca.SX]:
 
 def project(v: ca.SX, mu: float) -> ca.SX:
     """Project v, shape (3,), onto the cone |x, y| <= mu z."""
-    return _z_last(_cone_point(v, mu).nearest())
+    return _z_last(_cone_point(v, mu).project())
 
 
 def cone_derivative(v: ca.SX, mu: float) -> ca.SX:

@@ -57,7 +57,7 @@ def servo_step(
         *(symbols(law), terrain, inertias),
         bilateral=values["bilateral"],
     )
-    return stepper.step(scene, start, b).values(), tau
+    return stepper.step(scene, start, b).to_registers(), tau
 
 
 def make_state_view(

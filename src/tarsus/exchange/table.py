@@ -86,7 +86,7 @@ def table(log: xr.Dataset) -> tuple[pd.DataFrame, dict[str, Any]]:
     return pd.DataFrame(columns), {"attrs": dict(log.attrs), "variables": variables}
 
 
-def dataset(frame: pd.DataFrame, metadata: Mapping[str, Any]) -> xr.Dataset:
+def log_from_table(frame: pd.DataFrame, metadata: Mapping[str, Any]) -> xr.Dataset:
     """Convert a table and its metadata to a log that is bit-identical to the original.
 
     Raises
@@ -256,7 +256,7 @@ def read_table(path: Path) -> xr.Dataset | pd.DataFrame:
         raise InvalidFile(f"{path} cannot be read as a table: {reason}.", path) from None
     if text is None:
         return frame
-    return dataset(frame, parse_json("the metadata of this table", text))
+    return log_from_table(frame, parse_json("the metadata of this table", text))
 
 
 def _read_parquet(path: Path) -> tuple[pd.DataFrame, Any]:

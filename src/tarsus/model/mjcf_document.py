@@ -105,7 +105,7 @@ def _tree(data: bytes) -> tuple[ET.Element, Lines]:
     return builder.close(), lines
 
 
-def write_xml(root: ET.Element, lines: Lines) -> str:
+def format_xml(root: ET.Element, lines: Lines) -> str:
     """Format a tree as XML, without its text.
 
     Each element stands on its line in `lines`, or after the previous element if it has none.

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tarsus.errors import InvalidFile, Unsupported
 from tarsus.model.files import naming
-from tarsus.model.mjcf_document import Document, parse_xml, write_xml
+from tarsus.model.mjcf_document import Document, format_xml, parse_xml
 from tarsus.model.mjcf_schema import OBSOLETE
 from tarsus.model.robot_files import (
     MAX_ASSET_BYTES,
@@ -188,9 +188,9 @@ class _Reader:
         included = {tree: include for include, tree in document.trees.items()}
         for tree in reversed(files):
             if tree in included:
-                text, name = write_xml(tree, document.lines), included[tree].get("file", "")
+                text, name = format_xml(tree, document.lines), included[tree].get("file", "")
                 included[tree].set("file", self._add(text.encode(), name, ".xml", files[tree]))
-        return write_xml(document.root, document.lines)
+        return format_xml(document.root, document.lines)
 
     def _include(
         self, document: Document, tree: ET.Element, main: _File, files: dict[ET.Element, _File]

@@ -117,8 +117,8 @@ def why_no_diagonal_legs(mechanism: Mechanism) -> str | None:
     return _why_no_legs(mechanism) or (None if count == 4 else _not_four(count))
 
 
-def longest_stroke(mechanism: Mechanism) -> float:
-    """Compute a distance in m that no stance foot can sweep: twice the longest leg."""
+def stroke_upper_bound(mechanism: Mechanism) -> float:
+    """Return an upper bound of the stroke of a stance foot, in m: twice the longest leg."""
     return 2 * max(sum(leg.lengths) for leg in find_legs(mechanism))
 
 

@@ -102,7 +102,7 @@ def trace_step(plan: Plan) -> Program:
     signals).
 
     Report registers: impulse (3n,) in N s in contact frames, iterations, converged, tau
-    (actuators,); those of `Strikes` with a stepper that locates impacts; sensed.*. With secondary
+    (actuators,); those of `ImpactRecord` with a stepper that locates impacts; sensed.*. With secondary
     contacts n is `reported` of the scene, and overflow is the number of active contacts without a
     slot.
 
@@ -144,7 +144,7 @@ def trace_step(plan: Plan) -> Program:
     inputs = replace(inputs, tau_loops=loop_joint_force(mechanism, tau), servos=servos)
     start = replace(inputs, bilateral=bilateral, impulse=impulse)
     end = plan.stepper.step(scene, start, b)
-    results = end.values() | end.reports | {"steps": steps + 1} | later
+    results = end.to_registers() | end.reports | {"steps": steps + 1} | later
     # a step that leaves the physical range has not converged
     inside = is_in_range(mechanism, end.q, end.u, dt)
     results["converged"] = ca.logic_and(results["converged"], inside)

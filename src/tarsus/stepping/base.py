@@ -4,7 +4,7 @@ To add a stepper, write one file in `stepping/methods/` with one frozen dataclas
 `Stepper`; its name on the command line is the file's name. Override what differs from the defaults:
 `order`, `instant`, `evaluation`, `takes_impulses`, `holds_constraints`, `takes_slots`; for a
 stepper made of several steps also `inner_steps` and `solves_once`, for one that locates impacts
-`empty_strikes`. Code that two steppers share belongs in `assemble`, or in `runge_kutta` if it is
+`empty_impacts`. Code that two steppers share belongs in `assemble`, or in `runge_kutta` if it is
 about Runge-Kutta steps.
 """
 
@@ -33,8 +33,8 @@ from tarsus.program.ir.loops import Values
 from tarsus.program.ir.trace import Builder
 from tarsus.references.reference import Citation
 from tarsus.spatial.inertia import LinearInertia
+from tarsus.stepping.impacts import ImpactRecord
 from tarsus.stepping.locked_joints import BoundedJoints, LockedJoints
-from tarsus.stepping.strikes import Strikes
 from tarsus.terrain.base import Terrain
 
 METHODS = "tarsus.stepping.methods"
@@ -226,8 +226,8 @@ class StepOutputs:
         Coordinates (nq,) and velocities (nu,).
     contact
         Solution of the contact law, impulses in N s.
-    strikes
-        Impacts that the step located; None if the stepper locates none.
+    impacts
+        ImpactRecord that the step located; None if the stepper locates none.
     overflow
         Number of contacts that touch but got no slot (`slots`); SLOTS_DEFERRED while they are yet
         to be solved; None without secondary contacts.
@@ -242,7 +242,7 @@ class StepOutputs:
     q: SX
     u: SX
     contact: ContactSolution
-    strikes: Strikes | None = None
+    impacts: ImpactRecord | None = None
     overflow: SX | None = None
     joints: SX | None = None
     coordinate_velocity: SX | None = None
@@ -250,9 +250,9 @@ class StepOutputs:
     @property
     def reports(self) -> Values:
         """Reports of the step besides its end, by register name."""
-        return {} if self.strikes is None else self.strikes.values()
+        return {} if self.impacts is None else self.impacts.to_registers()
 
-    def values(self) -> Values:
+    def to_registers(self) -> Values:
         """Return the outputs by register name.
 
         These are q, u, memory, impulse (3n,), bilateral, iterations and converged, and, where
@@ -272,8 +272,8 @@ class StepOutputs:
         }
 
     @classmethod
-    def of(cls, values: Values) -> StepOutputs:
-        """Restore the outputs from `values`."""
+    def from_registers(cls, values: Values) -> StepOutputs:
+        """Restore the outputs from their registers."""
         outcome = values["iterations"], values["converged"], values["bilateral"]
         solved = ContactSolution(triples(values["impulse"]), values["memory"], *outcome)
         solved = replace(solved, stage=values.get("stage"))
@@ -348,7 +348,7 @@ class Stepper(ABC):
         """Compute the coordinates (nq,) at which a step from q, u first evaluates its contacts."""
         return q
 
-    def empty_strikes(self, scene: Scene, start: StepStart) -> Strikes | None:
+    def empty_impacts(self, scene: Scene, start: StepStart) -> ImpactRecord | None:
         """Create the empty table of located impacts; None if the stepper locates none."""
         return None
 

@@ -46,11 +46,11 @@ class Bracket:
         return cls(SX(0), SX(0), before, SX(-1), SX(0), SX(0))
 
     @classmethod
-    def of(cls, values: Values) -> Bracket:
-        """Restore the bracket from `values`."""
+    def from_registers(cls, values: Values) -> Bracket:
+        """Restore the bracket from its registers."""
         return cls(*(values[name] for name in cls.__dataclass_fields__))
 
-    def values(self) -> Values:
+    def to_registers(self) -> Values:
         """Collect the bracket by name, to be carried through a loop."""
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
 

@@ -123,19 +123,19 @@ def step_with_joints(scene: Scene, q: SX, start: StepStart, builder: Builder) ->
         good = ca.logic_and(end.contact.converged, settled)
         end = replace(end, contact=replace(end.contact, converged=good))
         done = now["pass"] + 1
-        return end.values() | after | {"pass": done}, ca.logic_and(wrong, done < MAX_PASSES)
+        return end.to_registers() | after | {"pass": done}, ca.logic_and(wrong, done < MAX_PASSES)
 
     if with_friction:
-        begin = empty_outputs(scene, start).values() | {"pass": SX(0)}
+        begin = empty_outputs(scene, start).to_registers() | {"pass": SX(0)}
         begin |= {"modes": initial_modes(joints)}
         begin |= {} if start.evaluation.impact else {"point": start.u}
         begin |= {"at_rest": SX(0)} if scene.law.correction_is_optional else {}
-        end = StepOutputs.of(builder.loop(begin, attempt_step, MAX_PASSES))
+        end = StepOutputs.from_registers(builder.loop(begin, attempt_step, MAX_PASSES))
         return solve_as_rows((scene, free), (joints, robot), start, end, builder)
 
     # joints are usually away from their limits: solve without them, again where one is passed
     begin, wrong = step_without_limits((scene, free), (joints, robot), start, builder)
-    end = StepOutputs.of(builder.cold_loop(begin, attempt_step, MAX_PASSES, wrong))
+    end = StepOutputs.from_registers(builder.cold_loop(begin, attempt_step, MAX_PASSES, wrong))
     return solve_as_rows((scene, free), (joints, robot), start, end, builder)
 
 
@@ -159,7 +159,7 @@ def step_without_limits(
         joint.next_modes(zero, joint.rate(end.u), (zero, zero), zero, zero)[0] for joint in joints
     ]
     # values of the next attempt
-    begin = replace(end, joints=SX.zeros(len(joints))).values() | {"pass": zero}
+    begin = replace(end, joints=SX.zeros(len(joints))).to_registers() | {"pass": zero}
     begin["modes"], wrong = ca.vertcat(*sides), SX(0)
     if scene.law.correction_is_optional:
         wrong = ca.logic_not(end.contact.converged)
@@ -214,15 +214,15 @@ def solve_as_rows(
         attempt = Attempt(bounded=rows, restart=SX(1), without_correction=now["tried"])
         new = assemble.velocity_step(free, robot, start, attempt, builder)
         new = reject_unphysical(scene, new)
-        good, values = new.contact.converged, new.values() | {"tried": SX(1)}
+        good, values = new.contact.converged, new.to_registers() | {"tried": SX(1)}
         after = {name: ca.if_else(good, values[name], old) for name, old in now.items()}
         again = ca.logic_not(ca.logic_or(good, now["tried"]))
         return after | {"tried": SX(1)}, again
 
     # in worlds that need it
     unsolved = ca.logic_not(end.contact.converged)
-    begin = end.values() | {"tried": SX(0)}
-    return StepOutputs.of(builder.cold_loop(begin, attempt_rows, 2, unsolved))
+    begin = end.to_registers() | {"tried": SX(0)}
+    return StepOutputs.from_registers(builder.cold_loop(begin, attempt_rows, 2, unsolved))
 
 
 def bounded_joints(scene: Scene, joints: list[JointState]) -> BoundedJoints:

@@ -66,4 +66,4 @@ def weighted(
     solved = {"memory": rates[0].memory, "impulse": impulse, "bilateral": SX(0, 1)}
     solved["iterations"] = sum((k.iterations for k in rates), SX(0))
     solved["converged"] = reduce(ca.fmin, (k.converged for k in rates))
-    return StepOutputs.of({"q": end.q, "u": end.u} | solved)
+    return StepOutputs.from_registers({"q": end.q, "u": end.u} | solved)

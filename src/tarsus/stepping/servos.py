@@ -128,12 +128,12 @@ def _step_within_limits(
         )
         done = now["pass"] + 1
         after |= {"acted": acted, "pass": done}
-        return end.values() | after, ca.logic_and(wrong, done < MAX_PASSES)
+        return end.to_registers() | after, ca.logic_and(wrong, done < MAX_PASSES)
 
-    begin = joints.empty_outputs(scene, start).values() | {"pass": SX(0)}
+    begin = joints.empty_outputs(scene, start).to_registers() | {"pass": SX(0)}
     begin |= {"force": force, "damping": forces.damping, "acted": force}
     end = builder.loop(begin, attempt_step, MAX_PASSES)
-    return StepOutputs.of(end), end["acted"]
+    return StepOutputs.from_registers(end), end["acted"]
 
 
 def check_forces(law: AtState, force: SX, now: Values, d: SX, builder: Builder) -> Values:

@@ -107,7 +107,7 @@ def solve_with_slots(
         slot_impulses = triples(start.impulse)[len(primary) :]
     impulses = end.contact.impulses + slot_impulses
     contact = replace(end.contact, impulses=impulses, memory=stacked)
-    standing = replace(end, contact=contact, overflow=SX(0)).values()
+    standing = replace(end, contact=contact, overflow=SX(0)).to_registers()
 
     # solve again in worlds where it has fallen; but first lock joints at their limits, because
     # limbs that rest on their stops would swing through them
@@ -115,10 +115,10 @@ def solve_with_slots(
         overflow, converged = (
             ca.if_else(fallen, *x) for x in ((SLOTS_DEFERRED, 0), (1, standing["converged"]))
         )
-        return StepOutputs.of(standing | {"overflow": overflow, "converged": converged})
+        return StepOutputs.from_registers(standing | {"overflow": overflow, "converged": converged})
     solvers = contact_in_slot, solve_with
     step = FallenStep(scene, primary, gaps, *solvers, start, attempt, memory, builder)
-    return StepOutputs.of(builder.cold_loop(standing, step.solve, 1, fallen))
+    return StepOutputs.from_registers(builder.cold_loop(standing, step.solve, 1, fallen))
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,7 +194,7 @@ class FallenStep(Generic[T]):
         attempt = replace(self.attempt, warm_start=initial)
         end = self.solve_with([contact for contact, _, _ in slots], begin, attempt)
         contact = separate_primary(scene, self.start, memory, self.primary, numbers, end.contact)
-        return replace(end, contact=contact, overflow=overflow).values()
+        return replace(end, contact=contact, overflow=overflow).to_registers()
 
 
 def _has_moved_away(scene: Scene, number: SX, gaps: SecondaryGaps) -> SX:

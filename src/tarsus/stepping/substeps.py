@@ -15,7 +15,7 @@ from tarsus.program.ir.trace import Builder
 from tarsus.references.reference import Citation
 from tarsus.stepping import lockable_joints
 from tarsus.stepping.base import Scene, StepOutputs, Stepper, StepStart
-from tarsus.stepping.strikes import Strikes, slot_size
+from tarsus.stepping.impacts import ImpactRecord, slot_size
 
 
 @dataclass(frozen=True)
@@ -90,13 +90,13 @@ class Substeps(Stepper):
         """Compute the coordinates of the first inner step's evaluation."""
         return self.stepper.evaluation(mechanism, q, u, dt / self.n)
 
-    def empty_strikes(self, scene: Scene, start: StepStart) -> Strikes | None:
+    def empty_impacts(self, scene: Scene, start: StepStart) -> ImpactRecord | None:
         """Return the inner stepper's table: all inner steps share its slots."""
-        return self.stepper.empty_strikes(scene, start)
+        return self.stepper.empty_impacts(scene, start)
 
     def step(self, scene: Scene, start: StepStart, builder: Builder) -> StepOutputs:
-        strikes = self.empty_strikes(scene, start)
-        begin = self._begin(scene, start) | ({} if strikes is None else strikes.values())
+        impacts = self.empty_impacts(scene, start)
+        begin = self._begin(scene, start) | ({} if impacts is None else impacts.to_registers())
 
         # one inner step after the other, with summed impulses
         def inner(now: Values) -> tuple[Values, SX]:
@@ -106,22 +106,29 @@ class Substeps(Stepper):
             out = self.stepper.step(
                 scene, replace(instant, bilateral=start.bilateral / self.n), builder
             )
-            end = out.values()
+            end = out.to_registers()
             for summed in ("impulse", "bilateral", "joints", "iterations"):
                 if summed in end:
                     end[summed] = now[summed] + end[summed]
             end["converged"] = ca.fmin(now["converged"], end["converged"])
             if "stage" in end:
                 end["stage"] = ca.fmax(now["stage"], end["stage"])
-            if out.strikes is not None:
+            if out.impacts is not None:
                 size = slot_size(start.q.numel(), start.u.numel(), len(scene.candidates))
                 start_time = now["done"] * start.dt / self.n
-                end |= Strikes.of(now).followed_by(out.strikes, start_time, size).values()
+                end |= (
+                    ImpactRecord.from_registers(now)
+                    .followed_by(out.impacts, start_time, size)
+                    .to_registers()
+                )
             done = now["done"] + 1
             return end | {"done": done}, done < self.n
 
         end = builder.loop(begin, inner, self.n)
-        return replace(StepOutputs.of(end), strikes=None if strikes is None else Strikes.of(end))
+        return replace(
+            StepOutputs.from_registers(end),
+            impacts=None if impacts is None else ImpactRecord.from_registers(end),
+        )
 
     def _begin(self, scene: Scene, start: StepStart) -> Values:
         """Create the initial values of the first inner step."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from tarsus.references.papers import OGUNSOLA
 from tarsus_papers.base import Experiment
+from tarsus_papers.ogunsola.impacts import ImpactsPart
 from tarsus_papers.ogunsola.lcp import Lcp
 from tarsus_papers.ogunsola.other_robots import OtherRobots
 from tarsus_papers.ogunsola.scenarios import Scenario1, Scenario2
 from tarsus_papers.ogunsola.scheme import Scheme
 from tarsus_papers.ogunsola.steppers import Steppers
-from tarsus_papers.ogunsola.strikes import StrikesPart
 
 EXPERIMENT = Experiment(
     title="HyQ dropped on rigid ground: contact forces and impulsive forces, measured again",
@@ -25,7 +25,7 @@ EXPERIMENT = Experiment(
         Scenario1(),
         Scenario2(),
         Lcp(),
-        StrikesPart(),
+        ImpactsPart(),
         Steppers(),
         Scheme(),
         OtherRobots(),

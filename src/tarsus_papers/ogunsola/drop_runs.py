@@ -1,4 +1,4 @@
-"""Runs of many drops: strikes, forces without strikes, and center of mass."""
+"""Runs of many drops: impacts, forces without impacts, and center of mass."""
 
 from __future__ import annotations
 
@@ -85,15 +85,15 @@ class DropRun:
     tau
         Motor torques, shape (steps, worlds, motors), in N m.
     force
-        Mean normal force over each step, without strikes, shape (steps, worlds, n), in N.
+        Mean normal force over each step, without impacts, shape (steps, worlds, n), in N.
     gap
         Gaps evaluated in each step, shape (steps, worlds, n), in m.
     struck, converged
-        Whether the step contained a strike, and converged, shape (steps, worlds).
-    strikes
-        The strikes.
+        Whether the step contained an impact, and converged, shape (steps, worlds).
+    impacts
+        The impacts.
     lost
-        Number of strikes beyond those that a step records.
+        Number of impacts beyond those that a step records.
     """
 
     robot: Robot
@@ -107,7 +107,7 @@ class DropRun:
     gap: Array
     struck: Array
     converged: Array
-    strikes: Impacts
+    impacts: Impacts
     lost: int
 
     @classmethod
@@ -130,9 +130,9 @@ class DropRun:
         momentum = self.robot.momentum(self.q[:, world], self.u[:, world])
         return momentum[:, :3] / self.robot.mass
 
-    def strikes_in(self, world: int) -> Impacts:
-        """Return the strikes of one world."""
-        return self.strikes.of(self.strikes.world == world)
+    def impacts_in(self, world: int) -> Impacts:
+        """Return the impacts of one world."""
+        return self.impacts.of(self.impacts.world == world)
 
 
 def simulate_drops(

@@ -27,7 +27,7 @@ G = 9.81  # m/s^2
 FIVE_DEGREES = np.deg2rad(5.0)  # section Results
 DT = 2.5e-4  # s; the paper states none
 KP, KD = 1500.0, 30.0  # N m/rad, N m s/rad, of held legs; the paper states none
-INNER_STEPPER = "midpoint"  # between strikes
+INNER_STEPPER = "midpoint"  # between impacts
 FEET = ("LF_foot", "RF_foot", "LH_foot", "RH_foot")
 BODY = ("*_foot", "*_knee", "trunk_*_bottom")  # contacts when the legs collapse
 

@@ -24,10 +24,10 @@ class Lcp(Exhibit):
     where: ClassVar[str] = "Eqn. (3)"
     about: ClassVar[str] = (
         "Eqn. (3) requires separation accelerations M lambda + d and forces lambda of the feet that"
-        " are not negative and complementary. Each step without a strike is checked with the logged"
-        " motion only: the normal velocity of a foot at the end of the step, from Jacobians that"
-        " are not part of the law, must vanish for a closed contact and must not approach for an"
-        " open one. Then (3) is solved as printed at the start of each step by trying all sets of"
+        " are not negative and complementary. Each step without an impact is checked with the"
+        " logged motion only: the normal velocity of a foot at the end of the step, from"
+        " Jacobians that are not part of the law, must vanish for a closed contact and must not"
+        " approach for an open one. Then (3) is solved as printed at the start of each step by trying all sets of"
         " closed contacts; the law's mean force over a step converges to it as dt shrinks."
     )
 
@@ -82,13 +82,13 @@ class Lcp(Exhibit):
 
 
 def _complementarity(run: DropRun, world: int) -> dict[str, float]:
-    """Return the largest |zeta lambda| and -zeta of closed contacts, in steps without a strike.
+    """Return the largest |zeta lambda| and -zeta of closed contacts, in steps without an impact.
 
     Free legs count only shortly after the landing. zeta is the normal velocity at the end of the
     step, from T at its middle and half a step of its change. It is relative to the terms that
     cancel in it: |T u| of all joints, and its change by all forces.
     """
-    # steps without a strike, after a step without one
+    # steps without an impact, after a step without one
     feet = [run.contacts.index(foot) for foot in FEET]
     force, q, u = run.force[:, world][:, feet], run.q[:, world], run.u[:, world]
     early = run.time < CASES[world].scenario.fall + STANCE

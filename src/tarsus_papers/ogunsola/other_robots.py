@@ -87,7 +87,7 @@ class OtherRobots(Exhibit):
             rows.append(
                 (
                     dropped.name,
-                    len(run.strikes.time),
+                    len(run.impacts.time),
                     landing_error,
                     1e6 * depth,
                     energy_change,
@@ -98,8 +98,8 @@ class OtherRobots(Exhibit):
                 _check(dropped, run, landing_error, depth, (energy_change, momentum_error))
             )
         columns = (
-            "robot", "strikes", "landing error / s", "depth / µm",
-            "largest change of kinetic energy in a strike", "momentum error in a strike",
+            "robot", "impacts", "landing error / s", "depth / µm",
+            "largest change of kinetic energy in an impact", "momentum error in an impact",
         )  # fmt: skip
         note = (
             "In a bowl a sliding foot sinks at first order in dt, because the law predicts the"
@@ -131,12 +131,12 @@ def _heights(robot: Robot, q: Array, names: list[str]) -> Array:
 
 
 def _measured(dropped: Dropped, run: DropRun) -> tuple[float | None, float, float, float | None]:
-    """Return landing error (s), depth (m), and energy and momentum errors of all strikes.
+    """Return landing error (s), depth (m), and energy and momentum errors of all impacts.
 
     The last two are the largest relative change of kinetic energy and the largest relative error of
     vertical momentum. Landing and momentum errors are known on level ground only.
     """
-    s, fall = run.strikes, float(np.sqrt(2 * HEIGHT / G))
+    s, fall = run.impacts, float(np.sqrt(2 * HEIGHT / G))
     first = np.array([s.time[s.world == k][0] for k in range(len(E))])
     after, before = (run.robot.momentum(s.q, u)[:, :3] for u in (s.u_after, s.u_before))
     momentum_error = None
@@ -153,15 +153,15 @@ def _check(
     run: DropRun,
     landing_error: float | None,
     depth: float,
-    strikes: tuple[float, float | None],
+    impacts: tuple[float, float | None],
 ) -> Check:
     allowed = MAX_DEPTH_LEVEL if dropped.level else MAX_DEPTH_CURVED
     holds = np.isfinite(run.q).all() and depth < allowed
-    holds &= strikes[0] < 1e-12 and (strikes[1] or 0.0) < 1e-10 and (landing_error or 0.0) < 1e-9
+    holds &= impacts[0] < 1e-12 and (impacts[1] or 0.0) < 1e-10 and (landing_error or 0.0) < 1e-9
     landing = "" if landing_error is None else f"landing error {landing_error:.1e} s, "
     on_time = "" if landing_error is None else "lands on time to 1e-9 s, "
     return Check(
-        f"{dropped.name}: {on_time}depth below {allowed:g} m, no energy gain in strikes",
+        f"{dropped.name}: {on_time}depth below {allowed:g} m, no energy gain in impacts",
         bool(holds),
-        f"{landing}{depth:.1e} m, {strikes[0]:+.1e} of the energy",
+        f"{landing}{depth:.1e} m, {impacts[0]:+.1e} of the energy",
     )

@@ -20,8 +20,8 @@ class DropOutcome:
         Error of the time of the first landing, in s.
     first, expected
         Sum of the first impulses, measured and by Eqn. (4), in N s.
-    strikes
-        Number of strikes.
+    impacts
+        Number of impacts.
     depth
         Largest depth of a foot in the stance after the landing, in m.
     sideways
@@ -41,7 +41,7 @@ class DropOutcome:
     landing: float
     first: float
     expected: float
-    strikes: int
+    impacts: int
     depth: float
     sideways: float
     along: float
@@ -53,7 +53,7 @@ class DropOutcome:
     @classmethod
     def of(cls, run: DropRun, world: int, case: DropCase) -> DropOutcome:
         """Measure one world of a run."""
-        scenario, strikes = case.scenario, run.strikes_in(world)
+        scenario, impacts = case.scenario, run.impacts_in(world)
         impulses = at_landing(hyq(), start(hyq(), scenario), scenario)
         until_stance = run.time <= scenario.fall + STANCE
         com, feet = run.com(world), [run.contacts.index(foot) for foot in FEET]
@@ -61,10 +61,10 @@ class DropOutcome:
         along = run.com_velocity(world) @ downhill
         acceleration = G * np.sin(scenario.ground) * run.time
         return cls(
-            float(strikes.time[0] - scenario.fall),
-            float(strikes.impulse[0, :, 0].sum()),
+            float(impacts.time[0] - scenario.fall),
+            float(impacts.impulse[0, :, 0].sum()),
             (1 + case.e) * float(impulses.sum()),
-            len(strikes.time),
+            len(impacts.time),
             max(-float(run.gap[until_stance, world][:, feet].min()), 0.0),
             float(np.abs(com[until_stance, :2] - com[0, :2]).max()),
             float(np.abs(along - acceleration)[until_stance | case.held].max()),

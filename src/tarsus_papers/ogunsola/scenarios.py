@@ -203,13 +203,13 @@ class Scenario2(_Drop):
 
 def _curves(run: DropRun, world: int) -> dict[str, Any]:
     """Return the curves of one world."""
-    strikes, feet = run.strikes_in(world), [run.contacts.index(foot) for foot in FEET]
+    impacts, feet = run.impacts_in(world), [run.contacts.index(foot) for foot in FEET]
     others = [k for k in range(len(run.contacts)) if k not in feet]
     return {
         "force": run.force[:, world][:, feet],
         "body": run.force[:, world][:, others].sum(axis=1),
-        "strike_time": strikes.time,
-        "strike_impulse": strikes.impulse[:, feet, 0],
+        "strike_time": impacts.time,
+        "strike_impulse": impacts.impulse[:, feet, 0],
         "com": run.com(world),
     }
 
@@ -261,13 +261,13 @@ def _landings(outcomes: Mapping[int, DropOutcome]) -> list[Check]:
 
 def _tables(outcomes: Mapping[int, DropOutcome]) -> list[Table]:
     columns = (
-        "legs", "first impulses / (N s)", "by Eqn. (4) / (N s)", "strikes",
+        "legs", "first impulses / (N s)", "by Eqn. (4) / (N s)", "impacts",
         "depth in stance / µm", "sideways in stance / µm", "largest torque / (N m)",
         "steps unconverged",
     )  # fmt: skip
     rows = [
         (
-            CASES[k].name, w.first, w.expected if CASES[k].mu == 0 else None, w.strikes,
+            CASES[k].name, w.first, w.expected if CASES[k].mu == 0 else None, w.impacts,
             1e6 * w.depth, 1e6 * w.sideways, w.torque, w.unconverged,
         )
         for k, w in outcomes.items()

@@ -34,7 +34,7 @@ class Steppers(Exhibit):
     where: ClassVar[str] = "section Design, StatePropagator"
     about: ClassVar[str] = (
         "The paper's propagator takes any stepper of boost::odeint. Here the event-driven stepper"
-        " uses an inner stepper between strikes. In scenario 2 with free legs, without friction and"
+        " uses an inner stepper between impacts. In scenario 2 with free legs, without friction and"
         " rebound, no leg moves during the fall, and all steppers except symplectic Euler are"
         " exact. So they must find the first landing at the same time. After it the legs swing, and"
         f" the state at {END:g} s, when all feet have landed, converges at the order of the inner"
@@ -103,9 +103,9 @@ class Steppers(Exhibit):
 
 
 def _append(result: dict[str, Any], run: DropRun) -> None:
-    strikes, hind = run.strikes_in(WORLD), run.contacts.index(HIND)
-    result["first"].append(float(strikes.time[0]))
-    result["hind"].append(float(strikes.time[np.argmax(strikes.impulse[:, hind, 0] > 0)]))
+    impacts, hind = run.impacts_in(WORLD), run.contacts.index(HIND)
+    result["first"].append(float(impacts.time[0]))
+    result["hind"].append(float(impacts.time[np.argmax(impacts.impulse[:, hind, 0] > 0)]))
     result["state"].append(run.q[round(END / run.dt) - 1, WORLD])
 
 

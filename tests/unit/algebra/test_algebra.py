@@ -126,13 +126,13 @@ def test_the_projection_is_the_closest_point_of_the_cone(mu: float) -> None:
     kinds = set()
     for x in points():
         point = ConePoint.of(SX(x), mu)
-        p = number(point.nearest())
+        p = number(point.project())
         rest = x - p
         assert np.hypot(*p[1:]) <= mu * p[0] + 1e-14
         assert mu * np.hypot(*rest[1:]) <= -rest[0] + 1e-14 or np.allclose(rest, 0, atol=1e-15)
         assert abs(p @ rest) < 1e-14
         kinds.add((bool(p.any()), bool(rest.any())))
-        np.testing.assert_allclose(number(point.nearest_by_direction()), p, atol=1e-14)
+        np.testing.assert_allclose(number(point.project_by_direction()), p, atol=1e-14)
         assert float(point.squared_length()) == pytest.approx(p @ p, abs=1e-14)
     assert kinds == {(True, False), (True, True), (False, True)}
 
@@ -143,7 +143,7 @@ def test_the_projection_s_derivative_and_its_factor(mu: float) -> None:
     point = ConePoint.of(x, mu)
     B = point.derivative_factor()
     by_hand = ca.Function("d", [x], [point.derivative(), ca.mtimes(B, B.T)])
-    value = ca.Function("p", [x], [point.nearest()])
+    value = ca.Function("p", [x], [point.project()])
     for at in points():
         slope = [
             (np.array(value(at + step)) - np.array(value(at - step))).squeeze() / 2e-6
@@ -159,10 +159,10 @@ def test_projections_at_the_apex_are_finite() -> None:
         for x in (np.zeros(3), np.array([-1.0, 0, 0]), np.array([1.0, 0, 0])):
             point = ConePoint.of(SX(x), mu)
             expected = np.maximum(x, 0)
-            assert np.array_equal(number(point.nearest_by_direction()), expected)
+            assert np.array_equal(number(point.project_by_direction()), expected)
             assert np.isfinite(number(point.derivative_factor())).all()
             rounded = ConePoint.of(SX(x), mu, rounding=1e-12)
-            np.testing.assert_allclose(number(rounded.nearest()), expected, atol=2e-6)
+            np.testing.assert_allclose(number(rounded.project()), expected, atol=2e-6)
 
 
 def test_radial_return_keeps_the_normal_and_the_direction() -> None:

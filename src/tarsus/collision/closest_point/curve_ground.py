@@ -294,8 +294,8 @@ def deepest_spans(
         last = builder.loop(first, add_next, len(spans), flags.any)
         return {name: last[name] for name in begin}, SX(0)
 
-    begin = Deepest.none(geometry.slots, spans=True, faces=wide, edges=edges).values()
-    return Deepest.of(builder.cold_loop(begin, search, 1, any_near))
+    begin = Deepest.none(geometry.slots, spans=True, faces=wide, edges=edges).to_registers()
+    return Deepest.from_registers(builder.cold_loop(begin, search, 1, any_near))
 
 
 @dataclass(frozen=True, eq=False)
@@ -337,8 +337,10 @@ def _with_curve(
         valid = ca.logic_and(position < OUTSIDE, _is_separate(geometry, terrain, curve, position))
         valid = ca.logic_and(valid, ca.logic_not(_belongs_to_face(frame, span.normals)))
         gap = ca.if_else(valid, distance - span.radius, SX.inf())
-        new = Deepest.of(before).with_contact(span.number, gap, position, geometry.closes(gap))
-        return new.values(), SX(0)
+        new = Deepest.from_registers(before).with_contact(
+            span.number, gap, position, geometry.closes(gap)
+        )
+        return new.to_registers(), SX(0)
 
     if span.is_face is not None:
         exists = ca.logic_and(exists, ca.logic_not(span.is_face))

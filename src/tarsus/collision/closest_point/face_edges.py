@@ -140,8 +140,8 @@ def with_edge_contacts(
             number = first + k - count * ca.floor((k + 0.5) / count)
             x, y = ca.vertsplit(position / face.sizes)
             now = {name: now[name] for name in before}
-            new = Deepest.of(now).with_contact(number, gap, x, SX(1), y, -face.outward)
-            return new.values() | {"flags": others.words}, others.any
+            new = Deepest.from_registers(now).with_contact(number, gap, x, SX(1), y, -face.outward)
+            return new.to_registers() | {"flags": others.words}, others.any
 
         begin = before | {"flags": flags.words}
         last = builder.loop(begin, add_next, len(contacts), flags.any)

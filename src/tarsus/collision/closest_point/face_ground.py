@@ -182,8 +182,10 @@ def with_face(
         position, distance = closest_inside(geometry, terrain, face, builder)
         gap = ca.if_else(position[0] < OUTSIDE, distance, SX.inf())
         touches = geometry.closes(gap)
-        new = Deepest.of(before).with_contact(number, gap, position[0], touches, position[1])
-        return new.values(), SX(0)
+        new = Deepest.from_registers(before).with_contact(
+            number, gap, position[0], touches, position[1]
+        )
+        return new.to_registers(), SX(0)
 
     return insert
 

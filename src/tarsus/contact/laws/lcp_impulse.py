@@ -99,17 +99,17 @@ class LcpImpulse(HardLaw):
             has_friction = ca.logic_or(has_friction, ca.logic_and(flag, coefficient > 0))
         # one of the two cases, from the impulses of the last step
         last = [ca.if_else(closed[i], self.memory_of(memory, i), 0) for i in range(n)]
-        begin = Outcome([SX.zeros(3)] * n, SX(0), SX(1), [SX(0)] * n).values()
+        begin = Outcome([SX.zeros(3)] * n, SX(0), SX(1), [SX(0)] * n).to_registers()
         smooth = builder.loop(
             begin,
-            lambda _: (without_friction(problem, last, p, builder).values(), SX(0)),
+            lambda _: (without_friction(problem, last, p, builder).to_registers(), SX(0)),
             1,
             ca.logic_not(has_friction),
         )
-        outcome = Outcome.of(
+        outcome = Outcome.from_registers(
             builder.loop(
                 smooth,
-                lambda _: (with_friction(problem, mu, last, p, builder).values(), SX(0)),
+                lambda _: (with_friction(problem, mu, last, p, builder).to_registers(), SX(0)),
                 1,
                 has_friction,
             )

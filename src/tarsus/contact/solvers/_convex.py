@@ -132,7 +132,7 @@ def project_all(problem: Scaled, p: list[SX]) -> tuple[list[SX], list[SX]]:
     factors = []
     for x, mu, active in zip(list_triples(p), problem.mu, problem.active, strict=True):
         point = ConePoint.of(x, mu)
-        projected += entries(ca.if_else(active, point.nearest_by_direction(), 0))
+        projected += entries(ca.if_else(active, point.project_by_direction(), 0))
         factors.append(ca.if_else(active, point.derivative_factor(), 0))
     return projected, factors
 

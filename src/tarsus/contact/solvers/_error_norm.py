@@ -104,15 +104,19 @@ def set_up(
 
 def minimize(equations: ErrorNormProblem, guess: Guess, builder: Builder) -> Minimized:
     """Repeat passes until the guess is right."""
-    begin = guess.values() | {"impulse": SX.zeros(3 * equations.n), "passes": SX(0), "wrong": SX(0)}
+    begin = guess.to_registers() | {
+        "impulse": SX.zeros(3 * equations.n),
+        "passes": SX(0),
+        "wrong": SX(0),
+    }
 
     def one_pass(values: Values) -> tuple[Values, SX]:
-        now = Guess.of(values)
+        now = Guess.from_registers(values)
         impulses, columns = contact_impulses(equations, now)
         single = values["passes"] >= JOINT_PASSES
         new, wrong = corrected(equations, now, impulses, columns, single)
         state = {"impulse": ca.vertcat(*impulses), "passes": values["passes"] + 1, "wrong": wrong}
-        return new.values() | state, wrong
+        return new.to_registers() | state, wrong
 
     last = builder.loop(begin, one_pass, MAX_PASSES)
     impulses = triples(last["impulse"])

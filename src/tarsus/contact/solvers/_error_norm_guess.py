@@ -97,12 +97,12 @@ class Guess:
     repeats: list[SX]
     directions: list[SX]
 
-    def values(self) -> Values:
+    def to_registers(self) -> Values:
         """Return the guess as registers of a loop."""
         return {name: ca.vertcat(*of) for name, of in vars(self).items()}
 
     @staticmethod
-    def of(values: Values) -> Guess:
+    def from_registers(values: Values) -> Guess:
         """Restore the guess from the registers of a loop."""
         names = ("pressing", "counted", "sticking", "lost", "repeats")
         directions = [

@@ -163,9 +163,9 @@ def gauss_seidel(
     start: list[SX],
     roots: list[SX],
     maximum: int,
-    first: SX | None = None,
+    enters: SX | None = None,
 ) -> Outcome:
-    """Repeat Gauss-Seidel sweeps from `start`; worlds where `first` is 0 keep it."""
+    """Repeat Gauss-Seidel sweeps from `start`; worlds where `enters` is 0 skip them."""
 
     def sweep(old: list[SX], carried: Values) -> tuple[list[SX], Values]:
         new, root = list(old), entries(carried["root"])
@@ -175,7 +175,7 @@ def gauss_seidel(
             new[i] = ca.if_else(hard.problem.active[i], new[i], 0)
         return new, {"root": ca.vertcat(*root)}
 
-    return iterate(hard, start, sweep, maximum, {"root": ca.vertcat(*roots)}, first)
+    return iterate(hard, start, sweep, maximum, {"root": ca.vertcat(*roots)}, enters)
 
 
 def solve_contact(local: LocalBlock, b: SX, mu: SX, s: SX) -> tuple[SX, SX]:

@@ -227,7 +227,7 @@ def in_two_rounds(hard: HardProblem, before: Outcome, refine: Refine) -> Outcome
     # the second round starts with interior points; their solution is used where `refine`, whose
     # tolerance is tighter, does not converge
     def one_round(values: Values) -> tuple[Values, SX]:
-        last, second = Outcome.of(values), values["second"] > 0
+        last, second = Outcome.from_registers(values), values["second"] > 0
         inner = interior_point(hard, second)
         begin = last.select(inner, second)
         rest = refine(begin.impulses, begin.roots)
@@ -235,10 +235,12 @@ def in_two_rounds(hard: HardProblem, before: Outcome, refine: Refine) -> Outcome
         done = last.iterations + inner.iterations + rest.iterations
         stage = ca.if_else(second, STAGES.index("interior points"), STAGES.index("refinement"))
         new = replace(rest.select(inner, solved), iterations=done, stage=stage)
-        return new.values() | {"second": SX(1)}, ca.logic_not(new.converged)
+        return new.to_registers() | {"second": SX(1)}, ca.logic_not(new.converged)
 
-    begin = before.values() | {"second": SX(0)}
-    return Outcome.of(hard.builder.loop(begin, one_round, 2, ca.logic_not(before.converged)))
+    begin = before.to_registers() | {"second": SX(0)}
+    return Outcome.from_registers(
+        hard.builder.loop(begin, one_round, 2, ca.logic_not(before.converged))
+    )
 
 
 def interior_point(hard: HardProblem, first: SX) -> Outcome:

@@ -103,7 +103,7 @@ class Outcome:
         """Return the outcome, marked as ended by the stage with that name."""
         return replace(self, stage=SX(STAGES.index(name)))
 
-    def values(self) -> Values:
+    def to_registers(self) -> Values:
         """Return the registers from which the next method continues."""
         return {
             "impulse": ca.vertcat(*self.impulses),
@@ -114,8 +114,8 @@ class Outcome:
         }
 
     @staticmethod
-    def of(values: Values) -> Outcome:
-        """Restore the outcome from `values`."""
+    def from_registers(values: Values) -> Outcome:
+        """Restore the outcome from its registers."""
         return Outcome(
             triples(values["impulse"]),
             values["sweeps"],
@@ -155,12 +155,12 @@ def iterate(
     sweep: Callable[[list[SX], Values], tuple[list[SX], Values]],
     maximum: int,
     extra: Values | None = None,
-    first: SX | None = None,
+    enters: SX | None = None,
 ) -> Outcome:
     """Repeat `sweep` until every component changes by at most |L| T_rel + T_abs.
 
-    This is the stopping test of Gehring 2014, after Eqn. (16). Worlds where `first` is 0 do not
-    enter the loop.
+    This is the stopping test of Gehring 2014, after Eqn. (16). Worlds where `enters` is 0 skip
+    the loop.
 
     Parameters
     ----------
@@ -174,7 +174,7 @@ def iterate(
         Largest number of sweeps.
     extra : dict, optional
         Further values of the solver that are passed from sweep to sweep.
-    first : SX, optional
+    enters : SX, optional
         1 in worlds that enter the loop; by default all do.
     """
     n = len(start)
@@ -198,7 +198,7 @@ def iterate(
 
     # repeat it
     begin = {"impulse": ca.vertcat(*start), "sweeps": SX(0), "moving": SX(0), **(extra or {})}
-    last = hard.builder.loop(begin, body, maximum, first)
+    last = hard.builder.loop(begin, body, maximum, enters)
     # read the result off
     impulses = triples(last["impulse"])
     roots = entries(last["root"]) if "root" in last else [SX(0)] * n

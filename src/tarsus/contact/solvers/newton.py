@@ -191,13 +191,15 @@ def solve_cascade(
         return solve_cascade(rest, inputs, outcome)
 
     def next_stages(values: Values) -> tuple[Values, SX]:
-        return solve_cascade(rest, inputs, Outcome.of(values)).values(), SX(0)
+        return solve_cascade(rest, inputs, Outcome.from_registers(values)).to_registers(), SX(0)
 
     builder, unsolved = inputs.hard.builder, ca.logic_not(outcome.converged)
-    values = outcome.values()
+    values = outcome.to_registers()
     if inputs.lies:
-        return Outcome.of(builder.cold_loop(values, next_stages, 1, unsolved))
-    return Outcome.of(builder.loop(values, next_stages, 1, unsolved, cold=not stage.often_fails))
+        return Outcome.from_registers(builder.cold_loop(values, next_stages, 1, unsolved))
+    return Outcome.from_registers(
+        builder.loop(values, next_stages, 1, unsolved, cold=not stage.often_fails)
+    )
 
 
 def _solve_standing(inputs: StageInputs, _: Outcome | None) -> Outcome:

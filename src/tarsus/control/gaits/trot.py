@@ -53,7 +53,7 @@ from tarsus.morphology.legs import (
     diagonals,
     find_legs,
     foot_jacobian,
-    longest_stroke,
+    stroke_upper_bound,
     why_no_diagonal_legs,
 )
 from tarsus.parameters import parameter
@@ -114,7 +114,7 @@ class Trot(Controller):
 
     def max_speed(self, mechanism: Mechanism) -> float:
         """Compute the speed at which stance feet sweep the whole reach of their legs, in m/s."""
-        return longest_stroke(mechanism) * self.frequency / self.duty
+        return stroke_upper_bound(mechanism) * self.frequency / self.duty
 
     def initial_memory(self, mechanism: Mechanism) -> NDArray[np.float64]:
         """Return the phases (cycles), the desired heading (2,) and the speed correction (m/s)."""

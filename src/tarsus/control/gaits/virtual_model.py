@@ -36,7 +36,13 @@ from tarsus.control.trunk import Planar, keep_heading
 from tarsus.dynamics.kinematics import Kinematics, kinematics
 from tarsus.model.mechanism import Mechanism
 from tarsus.morphology.leg_model import Foot, Standing, foot, joint_velocities, standing, weight
-from tarsus.morphology.legs import Leg, diagonals, find_legs, longest_stroke, why_no_diagonal_legs
+from tarsus.morphology.legs import (
+    Leg,
+    diagonals,
+    find_legs,
+    stroke_upper_bound,
+    why_no_diagonal_legs,
+)
 from tarsus.parameters import parameter
 from tarsus.references.papers import GEHRING_2013, KAJITA_2001, QI_1993
 from tarsus.references.reference import Citation
@@ -131,7 +137,9 @@ class VirtualModel(Controller):
         height = standing(
             mechanism, find_legs(mechanism), self.initial_coordinates(mechanism)
         ).height
-        return longest_stroke(mechanism) * self.frequency * REFERENCE_HEIGHT / height / self.duty
+        return (
+            stroke_upper_bound(mechanism) * self.frequency * REFERENCE_HEIGHT / height / self.duty
+        )
 
     def initial_memory(self, mechanism: Mechanism) -> Array:
         """Return the memory.

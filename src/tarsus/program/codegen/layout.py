@@ -32,10 +32,6 @@ class Target:
         """LLVM type of a number in every lane."""
         return self.scalar if self.lanes == 1 else f"<{self.lanes} x {self.scalar}>"
 
-    def of(self, scalar: str) -> str:
-        """Return the LLVM type with one `scalar` per lane."""
-        return scalar if self.lanes == 1 else f"<{self.lanes} x {scalar}>"
-
 
 def layout(program: Program) -> tuple[dict[str, int], dict[str, int]]:
     """Compute offsets of persistent registers in a record, and of temporaries in the workspace."""

@@ -257,7 +257,7 @@ def log_warnings(mechanism: Mechanism, log: xr.Dataset) -> list[WarningRecord]:
     lost = log.attrs.get("strikes_lost", 0)
     if lost:
         text = (
-            f"{lost} impacts are missing in the log's table of strikes, because some steps had more"
+            f"{lost} impacts are missing in the log's table, because some steps had more"
             " than it holds; use --set strikes=16 or a smaller dt."
         )
         records.append(WarningRecord(text, "strikes-lost", "strikes"))

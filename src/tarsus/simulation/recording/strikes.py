@@ -21,7 +21,7 @@ from tarsus.program.run.backend import Backend
 from tarsus.program.run.evaluation import evaluate
 from tarsus.simulation.step_program import CACHE_SIZE, Plan, varied_scene
 from tarsus.stepping.assemble import contact_kinematics
-from tarsus.stepping.strikes import slot_size
+from tarsus.stepping.impacts import slot_size
 
 Array = NDArray[Any]
 
@@ -156,7 +156,7 @@ def _rows(plan: Plan, records: Mapping[str, Array]) -> tuple[Array, Array, Array
 
 
 def _parts(mechanism: Mechanism, rows: Array) -> dict[str, Array]:
-    """Split rows into the fields of `Strikes`."""
+    """Split rows into the fields of `ImpactRecord`."""
     ends = np.cumsum([1, mechanism.nq, mechanism.nu, mechanism.nu])
     names = ("time", "q", "u_before", "u_after", "impulse")
     return dict(zip(names, np.split(rows, ends, axis=1), strict=True))

@@ -103,7 +103,7 @@ class DormandPrince(Stepper):
 
         turns = 1 + (STAGES - 1) * self.maximum
         end = builder.loop(state | clock | counts | stages, turn, turns)
-        return StepOutputs.of(end | {"bilateral": SX(0, 1)})
+        return StepOutputs.from_registers(end | {"bilateral": SX(0, 1)})
 
     def _stage_step(
         self, scene: Scene, start: StepStart, now: Values, builder: Builder

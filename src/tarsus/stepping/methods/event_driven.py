@@ -27,7 +27,7 @@ from tarsus.stepping import joints, lockable_joints
 from tarsus.stepping.assemble import contact_kinematics
 from tarsus.stepping.base import METHODS, Scene, StepOutputs, Stepper, StepStart
 from tarsus.stepping.event_location import MAX_TRIES, Bracket
-from tarsus.stepping.strikes import Strikes, slot_size
+from tarsus.stepping.impacts import ImpactRecord, slot_size
 
 UNWATCHED_GAP = 1e6  # m: gap of a contact that is not watched
 
@@ -114,12 +114,12 @@ class EventDriven(Stepper):
         """False: a step has as many phases and impacts as it needs."""
         return False
 
-    def empty_strikes(self, scene: Scene, start: StepStart) -> Strikes | None:
+    def empty_impacts(self, scene: Scene, start: StepStart) -> ImpactRecord | None:
         """Create an empty table with `strikes` slots, for laws that resolve impacts."""
         if not scene.candidates or not scene.law.impulsive:
             return None
         n = len(scene.candidates)
-        return Strikes.none(slot_size(start.q.numel(), start.u.numel(), n), n, self.strikes)
+        return ImpactRecord.none(slot_size(start.q.numel(), start.u.numel(), n), n, self.strikes)
 
     def step(self, scene: Scene, start: StepStart, builder: Builder) -> StepOutputs:
         if not scene.candidates:
@@ -130,13 +130,17 @@ class EventDriven(Stepper):
             end = try_phase(self.inside, scene, start, now, builder)
             verdict = builder.store("verdict", self._verdict(scene, start, now, end))
             if scene.law.impulsive:
-                end |= Strikes.of(now).values() | {"time": now["time"] + now["h"]}
+                end |= ImpactRecord.from_registers(now).to_registers() | {
+                    "time": now["time"] + now["h"]
+                }
                 end = resolve_impact(scene, start, end, verdict[1], builder)
             return self._next(scene, start, now, end, verdict)
 
         end = builder.loop(begin, turn, (self.maximum + 1) * (MAX_TRIES + 1))
-        located = None if self.empty_strikes(scene, start) is None else Strikes.of(end)
-        return replace(StepOutputs.of(end), strikes=located)
+        located = (
+            None if self.empty_impacts(scene, start) is None else ImpactRecord.from_registers(end)
+        )
+        return replace(StepOutputs.from_registers(end), impacts=located)
 
     def _begin(self, scene: Scene, start: StepStart) -> Values:
         """Create the initial values of the first phase."""
@@ -153,8 +157,8 @@ class EventDriven(Stepper):
         if lockable_joints.are_reported(scene, self.inside):
             sums["joints"] = SX.zeros(lockable_joints.impulse_count(scene))
         begin = state | sums | clock | self._watch(scene, start, state, SX(0), SX(0))
-        none = self.empty_strikes(scene, start)
-        return begin if none is None else begin | none.values()
+        none = self.empty_impacts(scene, start)
+        return begin if none is None else begin | none.to_registers()
 
     def _verdict(self, scene: Scene, start: StepStart, now: Values, end: Values) -> SX:
         """Judge a phase that was tried.
@@ -173,7 +177,7 @@ class EventDriven(Stepper):
             lowest = ca.fmin(lowest, ca.if_else(watched, contact.gap, UNWATCHED_GAP))
         to_the_end = now["h"] >= start.dt - now["time"]
         located = ca.logic_and(ca.logic_not(deep), ca.logic_or(met, to_the_end))
-        accepted = ca.logic_or(located, Bracket.of(now).exhausted)
+        accepted = ca.logic_or(located, Bracket.from_registers(now).exhausted)
         landed = ca.logic_and(accepted, ca.logic_or(deep, met))
         return ca.vertcat(accepted, landed, deep, lowest)
 
@@ -196,7 +200,7 @@ class EventDriven(Stepper):
             side = ca.if_else(open, 1, -1 if scene.law.impulsive else 0)
             overrides.append(ca.if_else(gains < self.maximum, side, 0))
             lowest = ca.fmin(lowest, ca.if_else(open, contact.gap, UNWATCHED_GAP))
-        return Bracket.begin(lowest + self.tolerance / 2).values() | {
+        return Bracket.begin(lowest + self.tolerance / 2).to_registers() | {
             "contact_override": ca.vertcat(*overrides)
         }
 
@@ -221,12 +225,12 @@ class EventDriven(Stepper):
         }
 
         # not accepted: the same phase with another length
-        bracket = Bracket.of(now).narrowed(now["h"], lowest + self.tolerance / 2, deep)
-        again = now | bracket.values() | {"h": bracket.guess()}
+        bracket = Bracket.from_registers(now).narrowed(now["h"], lowest + self.tolerance / 2, deep)
+        again = now | bracket.to_registers() | {"h": bracket.guess()}
         after |= self._watch(scene, start, end, gains, landed)
         new = {key: ca.if_else(accepted, value, again[key]) for key, value in after.items()}
         new |= {"gains": gains, "iterations": now["iterations"] + end["iterations"]}
-        new |= {key: end[key] for key in now if key in Strikes.__dataclass_fields__}
+        new |= {key: end[key] for key in now if key in ImpactRecord.__dataclass_fields__}
         return new, ca.logic_not(ca.logic_and(accepted, time >= start.dt))
 
 
@@ -252,7 +256,7 @@ def try_phase(
     )
     return {
         key: builder.store(key, value)
-        for key, value in stepper.step(scene, instant, builder).values().items()
+        for key, value in stepper.step(scene, instant, builder).to_registers().items()
     }
 
 
@@ -265,7 +269,7 @@ def resolve_impact(
     is recorded.
     """
     summed = [key for key in ("impulse", "bilateral", "iterations", "joints") if key in end]
-    keys = ("u", "memory", "converged", *summed, *Strikes.__dataclass_fields__)
+    keys = ("u", "memory", "converged", *summed, *ImpactRecord.__dataclass_fields__)
     changed = {key: end[key] for key in keys}
     law, impact_scene = scene.law, undamped(scene)
 
@@ -279,12 +283,14 @@ def resolve_impact(
         ]
         evaluation = replace(instant.evaluation, overrides=ca.vertcat(*overrides))
         instant = replace(instant, evaluation=evaluation)
-        new = joints.step_with_joints(impact_scene, instant.q, instant, builder).values()
+        new = joints.step_with_joints(impact_scene, instant.q, instant, builder).to_registers()
         u, sums = new["u"], {key: now[key] + new[key] for key in summed}
         good = ca.fmin(now["converged"], new["converged"])
-        strikes = Strikes.of(now).after(end["time"], instant.q, now["u"], u, new["impulse"])
+        impacts = ImpactRecord.from_registers(now).after(
+            end["time"], instant.q, now["u"], u, new["impulse"]
+        )
         after = {"u": u, "memory": new["memory"], "converged": good} | sums
-        return after | strikes.values(), SX(0)
+        return after | impacts.to_registers(), SX(0)
 
     return end | builder.loop(changed, once, 1, first=landed)
 

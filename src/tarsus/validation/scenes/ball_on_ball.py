@@ -1,4 +1,4 @@
-"""Balls that rest on and strike each other: static forces, central impacts, a cradle of two."""
+"""Balls that rest on and hit each other: static forces, central impacts, a cradle of two."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A ball strikes a hinged door."""
+"""A ball hits a hinged door."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ RESTITUTION = np.array([0.0, 0.5, 1.0])
 
 
 class StruckDoor(ValidationScene):
-    """A ball of 1 kg strikes a door of 5 kg at 2 m/s, 0.6 m from its hinge, without gravity.
+    """A ball of 1 kg hits a door of 5 kg at 2 m/s, 0.6 m from its hinge, without gravity.
 
     The impulse is P = (1 + e) v / (1 / m + r^2 / I). The door then rotates at r P / I, and the ball
     moves at v - P / m.

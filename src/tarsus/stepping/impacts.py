@@ -20,8 +20,8 @@ def slot_size(nq: int, nu: int, contacts: int) -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class Strikes:
-    """Impacts of one step so far.
+class ImpactRecord:
+    """ImpactRecord of one step so far.
 
     Attributes
     ----------
@@ -40,31 +40,31 @@ class Strikes:
     strike_rows: SX
 
     @classmethod
-    def none(cls, size: int, contacts: int, slots: int) -> Strikes:
+    def none(cls, size: int, contacts: int, slots: int) -> ImpactRecord:
         """Create an empty record; `size` is that of a slot."""
         return cls(SX.zeros(3 * contacts), SX(0), SX.zeros(slots * size))
 
     @classmethod
-    def of(cls, values: Values) -> Strikes:
-        """Restore the record from `values`."""
+    def from_registers(cls, values: Values) -> ImpactRecord:
+        """Restore the record from its registers."""
         return cls(*(values[name] for name in cls.__dataclass_fields__))
 
-    def values(self) -> Values:
+    def to_registers(self) -> Values:
         """Collect the record by register name, to be carried through a loop and reported."""
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
-    def after(self, time: SX, q: SX, before: SX, after: SX, impulse: SX) -> Strikes:
+    def after(self, time: SX, q: SX, before: SX, after: SX, impulse: SX) -> ImpactRecord:
         """Append an impact.
 
         `time` counts from the start of the step; `before` and `after` are u (nu,).
         """
         row = ca.vertcat(time, q, before, after, impulse)
         rows = _put(self._rows(row.numel()), row, self.strike_count)
-        return Strikes(
+        return ImpactRecord(
             self.impulse_strikes + impulse, self.strike_count + 1, ca.vertcat(SX(0, 1), *rows)
         )
 
-    def followed_by(self, part: Strikes, part_start: SX, size: int) -> Strikes:
+    def followed_by(self, part: ImpactRecord, part_start: SX, size: int) -> ImpactRecord:
         """Append the impacts of a part of the step.
 
         It starts at `part_start`, s; `size` is that of a slot.
@@ -75,7 +75,7 @@ class Strikes:
             there = part.strike_count > slot
             shifted = ca.vertcat(row[0] + part_start, row[1:])
             rows = _put(rows, shifted, ca.if_else(there, count + slot, -1))
-        return Strikes(
+        return ImpactRecord(
             self.impulse_strikes + part.impulse_strikes,
             count + part.strike_count,
             ca.vertcat(SX(0, 1), *rows),
