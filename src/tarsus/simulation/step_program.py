@@ -102,9 +102,9 @@ def trace_step(plan: Plan) -> Program:
     signals).
 
     Report registers: impulse (3n,) in N s in contact frames, iterations, converged, tau
-    (actuators,); those of `ImpactRecord` with a stepper that locates impacts; sensed.*. With secondary
-    contacts n is `reported` of the scene, and overflow is the number of active contacts without a
-    slot.
+    (actuators,); those of `ImpactRecord` with a stepper that locates impacts; sensed.*. With
+    secondary contacts n is `reported` of the scene, and overflow is the number of active contacts
+    without a slot.
 
     Parameters: dt, action or command, law.*, terrain.*, mass_scale, push, varied.*, actuators.*,
     delay.*, and noise.* and bias.*, which no step reads.

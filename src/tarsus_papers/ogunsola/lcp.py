@@ -27,8 +27,9 @@ class Lcp(Exhibit):
         " are not negative and complementary. Each step without an impact is checked with the"
         " logged motion only: the normal velocity of a foot at the end of the step, from"
         " Jacobians that are not part of the law, must vanish for a closed contact and must not"
-        " approach for an open one. Then (3) is solved as printed at the start of each step by trying all sets of"
-        " closed contacts; the law's mean force over a step converges to it as dt shrinks."
+        " approach for an open one. Then (3) is solved as printed at the start of each step by"
+        " trying all sets of closed contacts; the law's mean force over a step converges to it as"
+        " dt shrinks."
     )
 
     def measure(self, task: Task) -> Finding:
