@@ -22,7 +22,7 @@ from tarsus.engines.mujoco import MujocoEngine
 from tarsus.engines.tarsus import TarsusEngine
 from tarsus.mujoco_runs.settings import NAMED, TUNED, MujocoSettings, footnotes, label
 from tarsus.program.run import machine
-from tarsus.validation.table import FAIL, LAWS, NOT_MODELED, ValidationRow, measured
+from tarsus.validation.table import FAIL, LAWS, NOT_MODELED, ValidationRow, measure_scene
 
 PAGE = Path(__file__).parents[1] / "docs" / "contact_truth.md"
 PLACE = re.compile(r"(<!-- measured: contact truth -->\n).*?(<!-- end of measured -->)", re.DOTALL)
@@ -64,7 +64,7 @@ def soft_convex(settings: MujocoSettings) -> SoftConvex:
 def rows(name: str, engine: Engine, scenes: Sequence[str] = SCENES) -> list[ValidationRow]:
     """All rows of an engine."""
     print(name, file=sys.stderr, flush=True)
-    return [row for scene in scenes for row in measured(engine, scene, unclaimed=True)]
+    return [row for scene in scenes for row in measure_scene(engine, scene, unclaimed=True)]
 
 
 def number(

@@ -4,7 +4,7 @@ A kind of member is a folder, and the folder's files are the members. A folder w
 has the plug-ins that installed packages register for that kind (`tarsus.plugins`).
 
 Names have two sources. A name that the user types may be a member or the path of a Python file,
-which is then run (`class_named`). A name in data, such as a log or a policy, is that of a member
+which is then run (`import_class`). A name in data, such as a log or a policy, is that of a member
 (`member_class`). Python files that data names are run only if the user trusts them (`trust`,
 `trusted_file`).
 """
@@ -171,7 +171,7 @@ def name_of(member: object) -> str:
     return member_plugin.name if member_plugin else home.rpartition(".")[2]
 
 
-def class_named(package: str, kind: str, name: str, family: type[T]) -> Callable[..., T]:
+def import_class(package: str, kind: str, name: str, family: type[T]) -> Callable[..., T]:
     """Import the class of a member, or the class that a Python file defines.
 
     Within `untrusted_names` the file is run only if the user trusts it.
@@ -218,9 +218,9 @@ def untrusted_names() -> Iterator[None]:
 
 
 def create(package: str, kind: str, name: str, family: type[T]) -> T:
-    """Create the member or user's class that `class_named` finds, with its default parameters."""
+    """Create the member or user's class that `import_class` finds, with its default parameters."""
     try:
-        return class_named(package, kind, name, family)()
+        return import_class(package, kind, name, family)()
     except TypeError as error:
         if not name.endswith(PYTHON_SUFFIX):
             raise

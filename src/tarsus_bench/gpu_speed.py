@@ -179,5 +179,5 @@ def _bound_fraction(rate: float, operations: float, device: dict[str, Any]) -> f
 
 
 def _resources(sim: Simulation) -> dict[str, int] | None:
-    resources = ptx.resources(ptx.ptx(sim.program, 32))
+    resources = ptx.resources(ptx.compile_to_ptx(sim.program, 32))
     return vars(resources) if resources else None

@@ -20,7 +20,7 @@ from tarsus.model.sdf import DRAWN
 from tarsus.morphology import looped_posture, posture
 from tarsus.morphology.feet import feet
 from tarsus.simulation.default_controller import prepare
-from tarsus.validation.robot_check import checked
+from tarsus.validation.robot_check import check_robots
 
 folder = robots_folder()
 if folder is None:
@@ -128,6 +128,6 @@ def test_cassie_starts_on_level_soles_below_its_center_of_mass() -> None:
 @pytest.mark.parametrize("name", ["cassie_v2", "cassie"])
 def test_cassie_stands_under_sized_servos(name: str) -> None:
     file = str(FILE.with_stem(name))
-    (row,) = checked({name: file}, 10.0, lambda text: None)
+    (row,) = check_robots({name: file}, 10.0, lambda text: None)
     assert row.passed and row.unconverged == 0
     assert row.tilt is not None and row.tilt < 6.0

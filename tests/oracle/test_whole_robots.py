@@ -13,7 +13,7 @@ from tarsus.dynamics.poses import poses
 from tarsus.errors import Unsupported
 from tarsus.model.file_actuators import FileActuator
 from tarsus.morphology.distances import solid_distance
-from tarsus.morphology.self_contacts import postures, self_contacts
+from tarsus.morphology.self_contacts import draw_postures, self_contacts
 from tarsus.mujoco_runs.whole_robot import with_pairs_and_servos
 from tarsus_bench.whole_cases import STICTION, whole
 
@@ -26,7 +26,7 @@ def test_pairs_and_servos_match_in_mujoco(tmp_path) -> None:
     assert len(pairs) > 10
     model = mujoco.MjModel.from_xml_string(with_pairs_and_servos(robot, pairs, 0.002, 0.5))
     # the gap of every pair
-    q, data = postures(robot, 20), mujoco.MjData(model)
+    q, data = draw_postures(robot, 20), mujoco.MjData(model)
     ours = np.array([solid_distance(pair, poses(robot, q)) for pair in pairs])
     for k, row in enumerate(q):
         data.qpos[:] = row

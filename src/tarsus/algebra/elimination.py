@@ -41,7 +41,7 @@ class EliminatedTree:
         return x
 
 
-def eliminated_tree(A: dict[tuple[int, int], SX], size: int) -> EliminatedTree:
+def eliminate_tree(A: dict[tuple[int, int], SX], size: int) -> EliminatedTree:
     """Eliminate a matrix, given by its nonzero entries, from the last row to the first.
 
     There is no fill-in where A couples each unknown only to its ancestors and descendants in a
@@ -58,8 +58,8 @@ def eliminated_tree(A: dict[tuple[int, int], SX], size: int) -> EliminatedTree:
     return EliminatedTree(H, inverse)
 
 
-def eliminated_dense(A: Matrix, builder: Builder) -> EliminatedTree:
-    """Eliminate a dense matrix like `eliminated_tree`, by loops."""
+def eliminate_dense(A: Matrix, builder: Builder) -> EliminatedTree:
+    """Eliminate a dense matrix like `eliminate_tree`, by loops."""
     result, inverses = dict[tuple[int, int], SX](), [SX(0)] * len(A)
     left = [row[::-1] for row in A[::-1]]  # the last first
     while left:
@@ -99,10 +99,10 @@ def _eliminate_first(
 
 
 def solve_tree(A: SX, b: list[SX]) -> list[SX]:
-    """Solve A (n, n) x = b for x (n,) by `eliminated_tree`."""
+    """Solve A (n, n) x = b for x (n,) by `eliminate_tree`."""
     pattern, places = A.sparsity(), [(k, i) for k in range(len(b)) for i in range(len(b))]
     H = {index: A[index] for index in places if pattern.has_nz(*index)}
-    return eliminated_tree(H, len(b)).solve(b)
+    return eliminate_tree(H, len(b)).solve(b)
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ class Eliminated:
         return x
 
 
-def eliminated(A: Matrix) -> Eliminated:
+def eliminate(A: Matrix) -> Eliminated:
     """Factor a dense matrix without pivoting: A must be close to positive definite."""
     rows, size = [list(row) for row in A], len(A)
     for k in range(size):

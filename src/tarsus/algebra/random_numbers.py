@@ -23,7 +23,7 @@ GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # of SplitMix64, as are the two below
 FIRST, SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 
 
-def mixed(number: Any) -> Any:
+def splitmix64(number: Any) -> Any:
     """Compute SplitMix64 of a number (uint64): a pseudorandom number, different for every input."""
     with np.errstate(over="ignore"):
         z = np.asarray(number, np.uint64) + GOLDEN
@@ -32,19 +32,19 @@ def mixed(number: Any) -> Any:
         return z ^ (z >> np.uint64(31))
 
 
-def seed_words(seed: int) -> NDArray[np.float64]:
+def hash_seed(seed: int) -> NDArray[np.float64]:
     """Hash a whole number to four words (4,)."""
-    number = int(mixed(seed % (1 << 64)))
+    number = int(splitmix64(seed % (1 << 64)))
     return np.array([(number >> 12 * k) % WORD for k in range(4)], dtype=float)
 
 
-def scrambled(seed: SX, world: SX, count: SX, stream: SX | int) -> list[SX]:
+def draw_words(seed: SX, world: SX, count: SX, stream: SX | int) -> list[SX]:
     """Draw four words, each equally likely to be any of 0 to 4095.
 
     Parameters
     ----------
     seed : SX
-        Words (4,) of `seed_words`.
+        Words (4,) of `hash_seed`.
     world, count : SX
         Whole numbers below 2^24.
     stream : SX or int

@@ -11,7 +11,7 @@ import numpy as np
 from casadi import DM, SX
 
 from tarsus.collision.closest_point.capsule_box import Block
-from tarsus.collision.closest_point.segments import Segment, between, length
+from tarsus.collision.closest_point.segments import Segment, closest_offset, length
 from tarsus.collision.closest_point.shapes import Shape, shapes_of
 from tarsus.collision.geometry import Geometry
 from tarsus.dynamics.kinematics import Kinematics, kinematics
@@ -185,7 +185,7 @@ def separations(pair: Pair, shapes: Mapping[str, Shape]) -> list[SX]:
     between_both = one.middle - other.middle
     gaps = [length(between_both) - (pair.first.reach + pair.second.reach)]
     if isinstance(one, Segment) and isinstance(other, Segment):
-        offset, _ = between(one, other)
+        offset, _ = closest_offset(one, other)
         return [*gaps, length(offset) - (pair.first.radius + pair.second.radius)]
     for box in (one, other):
         if isinstance(box, Block):

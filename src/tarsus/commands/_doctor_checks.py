@@ -45,7 +45,7 @@ class Diagnosis:
     remedy: str = ""
 
 
-def diagnoses(progress: Callable[[str], None]) -> Iterator[Diagnosis]:
+def run_checks(progress: Callable[[str], None]) -> Iterator[Diagnosis]:
     """Run all checks, in the order in which a simulation needs the parts."""
     parts: tuple[tuple[str, Callable[[], Iterator[Diagnosis]]], ...] = (
         ("versions", _versions),

@@ -77,7 +77,7 @@ def compiled_step(simulation: Simulation, bits: int) -> dict[str, Any]:
         blocks.append({"in_loop": inside, "makes": made, **operations})
     lanes = machine.host().lanes(bits)
     start = perf_counter()
-    native.assembly(program, Target(lanes, bits))
+    native.compile_to_assembly(program, Target(lanes, bits))
     return {
         "blocks": blocks,
         "bytes_per_world": simulation.bytes_per_world(),
@@ -87,7 +87,7 @@ def compiled_step(simulation: Simulation, bits: int) -> dict[str, Any]:
     }
 
 
-def kernel(robot: Robot, law: str, bits: int, file: Path | None = None) -> dict[str, Any]:
+def compile_kernel(robot: Robot, law: str, bits: int, file: Path | None = None) -> dict[str, Any]:
     """Compile the GPU kernel of the step; return its lines, registers and spills.
 
     Values that are not available are None, and `ptx_unknown` gives the reason. For a whole robot,
@@ -135,7 +135,7 @@ def kernel(robot: Robot, law: str, bits: int, file: Path | None = None) -> dict[
 
 def _ptx_text(robot: Robot, law: str, bits: int) -> str | TarsusError:
     try:
-        return ptx.ptx(simulation(robot, law, bits).program, bits)
+        return ptx.compile_to_ptx(simulation(robot, law, bits).program, bits)
     except TarsusError as error:
         return error
 

@@ -88,7 +88,7 @@ def sensors(text: str | None) -> list[Sensor]:
     made = list[Sensor]()
     for word in text.split(",") if text else ():
         name, colon, frame = (part.strip() for part in word.partition(":"))
-        kind: Any = registry.class_named(SENSORS, "sensor", name, Sensor)
+        kind: Any = registry.import_class(SENSORS, "sensor", name, Sensor)
         if colon and "frame" not in {f.name for f in fields(kind)}:
             raise InvalidValue(
                 f"the sensor {name!r} has no frame: write {name!r}, not {f'{name}:{frame}'!r}.",

@@ -107,7 +107,7 @@ class Compare(Command):
         if self.out:
             self.out.mkdir(parents=True, exist_ok=True)
             path = self.out / f"{file_name(robot.name)}_laws.png"
-            picture.picture(runs, robot, path)
+            picture.draw_comparison(runs, robot, path)
         if self.json:
             print_json(report.rows(runs))
         else:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import ClassVar
 
-from tarsus.commands._doctor_checks import BAD, MISSING, OK, Diagnosis, diagnoses
+from tarsus.commands._doctor_checks import BAD, MISSING, OK, Diagnosis, run_checks
 from tarsus.commands.base import FAILED, Command, print_json
 
 SIGNS = {OK: ("ok", "green"), MISSING: ("--", "yellow"), BAD: ("!!", "red")}
@@ -29,7 +29,7 @@ class Doctor(Command):
 
     def execute(self) -> int:
         with self.progress() as progress:
-            results = list(diagnoses(progress.say))
+            results = list(run_checks(progress.say))
         print_json([asdict(result) for result in results]) if self.json else _print(results)
         return FAILED if any(result.state == BAD for result in results) else 0
 

@@ -69,7 +69,7 @@ class Inspect(Command):
             with self.progress() as progress:
                 limit = "" if self.ptx else f" (at most {2 * _inspection.GPU_TIMEOUT:g} s)"
                 progress.say(f"compiling {self.robot} for a GPU{limit}")
-                report |= _inspection.kernel(robot, self.law, bits, self.ptx)
+                report |= _inspection.compile_kernel(robot, self.law, bits, self.ptx)
             if not self.json:
                 _inspection.print_kernel(report)
         if self.json:

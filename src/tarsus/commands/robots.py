@@ -74,7 +74,7 @@ class Robots(Command):
 
     def execute(self) -> int:
         from tarsus.simulation.time_steps import step_count
-        from tarsus.validation.robot_check import checked, named
+        from tarsus.validation.robot_check import check_robots, select_robots
         from tarsus.validation.two_engines import comparison
 
         step_count(self.duration, 1e-3)
@@ -89,7 +89,7 @@ class Robots(Command):
                 "--fixed-base",
             )
         before, after = _page_around(self.page, MUJOCO_TABLE if self.mujoco else CHECK_TABLE)
-        chosen = named(self.robots or (comparison.ROBOTS if self.mujoco else ()))
+        chosen = select_robots(self.robots or (comparison.ROBOTS if self.mujoco else ()))
         failed = False
         with self.progress() as progress:
             if self.mujoco:
@@ -105,7 +105,7 @@ class Robots(Command):
                 )
                 records, closing = [row.as_json() for row in compared], comparison.settings_text()
             else:
-                checks = checked(chosen, self.duration, progress.say, self.base.options)
+                checks = check_robots(chosen, self.duration, progress.say, self.base.options)
                 rows = list(_reporting(checks, _checked_line, progress.result))
                 failed = bool(self.robots) and not all(row.passed for row in rows)
                 short = without_common_folder([row.robot for row in rows])

@@ -95,11 +95,11 @@ class View(Command):
 
     def _logs(self, paths: list[Path]) -> int:
         from tarsus.simulation.recording.log import read_log
-        from tarsus.viewer.page import viser
+        from tarsus.viewer.page import import_viser
         from tarsus.viewer.playback import titles, watch
         from tarsus.viewer.track import track
 
-        viser()
+        import_viser()
         robot = self.base.load(self.robot) if self.robot else None
         return watch(
             [track(read_log(path), robot) for path in paths], titles(paths), self._address()

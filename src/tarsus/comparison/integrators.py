@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from tarsus.comparison.states import mujoco_model
+from tarsus.comparison.states import compile_mujoco_model
 from tarsus.comparison.trajectory import finite
 from tarsus.comparison.verdicts import OF_MOTION
 from tarsus.dynamics.robot import Robot
@@ -39,7 +39,7 @@ def file_integrator(robot: Robot) -> str | None:
     if file is None or file.suffix != ".xml":
         return None
     try:
-        return integrator_name(mujoco_model(str(file)))
+        return integrator_name(compile_mujoco_model(str(file)))
     except TarsusError:
         return None
 
@@ -76,7 +76,7 @@ def add_implicit_forces(
     if file_integrator(robot) is None:
         reason = f"{integrator} treats servo damping implicitly: give the simulated MJCF file"
         return arrays, dict.fromkeys(OF_MOTION, reason)
-    model = mujoco_model(robot.origin.file)
+    model = compile_mujoco_model(robot.origin.file)
     mj = mujoco()
     model.opt.integrator = getattr(mj.mjtIntegrator, f"mjINT_{integrator.upper()}")
     if model.nu and "ctrl" not in arrays:

@@ -26,7 +26,7 @@ MAX_SHARED_LAWS = 4  # laws that share a panel; more laws have one panel each
 MAX_FEET = 4  # number of panels for feet
 
 
-def picture(runs: Sequence[LawRun], robot: Robot, path: Path, seconds: float = 1.0) -> None:
+def draw_comparison(runs: Sequence[LawRun], robot: Robot, path: Path, seconds: float = 1.0) -> None:
     """Draw the last `seconds` of every law at its smallest dt.
 
     Up to MAX_SHARED_LAWS laws share one panel per foot. With more laws, each has its own panel,

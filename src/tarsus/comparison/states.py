@@ -31,7 +31,7 @@ def has_only_states(run: Any) -> bool:
     return isinstance(run, Mapping) and set(run) <= {*STATES, "ctrl"} and set(run) >= STATES
 
 
-def mujoco_model(file: str) -> Any:
+def compile_mujoco_model(file: str) -> Any:
     """Compile a robot's file in MuJoCo; raise TarsusError if MuJoCo cannot read it."""
     if not file or not is_file(Path(file)):
         raise IncompatibleOptions(
@@ -75,7 +75,7 @@ def add_mujoco_forces(
     UnmetCondition
         If MuJoCo does not reach the next recorded state.
     """
-    model = mujoco_model(file)
+    model = compile_mujoco_model(file)
     if integrator is not None:
         model.opt.integrator = getattr(mujoco().mjtIntegrator, f"mjINT_{integrator.upper()}")
     rows = np.size(run["time"])

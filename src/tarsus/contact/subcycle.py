@@ -94,7 +94,7 @@ def subcycle(
         Traces the loop.
     """
     if problem.instant is None:
-        impulses, memory = evaluate(touching(problem), memory)
+        impulses, memory = evaluate(restrict_to_touching(problem), memory)
         return Subcycled(impulses, None, memory, SX(0), SX(1))
     motion = ContactMotion.of(problem, evaluate, slopes, builder)
     end = builder.loop(motion.begin(memory), motion.substep, MAX_SUBSTEPS + 1)
@@ -203,16 +203,16 @@ class ContactMotion:
         Contacts are displaced by x (3n,) at velocities v (3n,).
         """
         motions = zip(self.problem.contacts, triples(x), triples(v), strict=True)
-        moved = [displaced(contact, d, w) for contact, d, w in motions]
+        moved = [displace(contact, d, w) for contact, d, w in motions]
         problem = replace(self.problem, contacts=moved, free=triples(v + self.ramp), dt=h)
-        return touching(problem)
+        return restrict_to_touching(problem)
 
     def _steepness(self, now: Values) -> tuple[list[SX], list[SX]]:
         """Compute R C and R D (3n,), with slopes at the depth that contacts may reach."""
         steepness: tuple[list[SX], list[SX]] = [], []
         for i, (d, w) in enumerate(zip(triples(now["x"]), triples(now["v"]), strict=True)):
             deeper = d + ca.vertcat(ca.fmin(w[0], 0) * now["max_length"], 0, 0)
-            deepest = displaced(self.problem.contacts[i], deeper, w)
+            deepest = displace(self.problem.contacts[i], deeper, w)
             touches = ca.logic_and(self.problem.active[i], deepest.gap <= 0)
             sums = self.column_sums[3 * i : 3 * i + 3]
             slopes = self.slopes(i, deepest, now["memory"])
@@ -257,7 +257,7 @@ def least(values: list[SX]) -> SX:
     return values[0]
 
 
-def touching(problem: ContactProblem) -> ContactProblem:
+def restrict_to_touching(problem: ContactProblem) -> ContactProblem:
     """Restrict a problem to the contacts that penetrate the ground."""
     pairs = zip(problem.active, problem.contacts, strict=True)
     return replace(
@@ -267,7 +267,7 @@ def touching(problem: ContactProblem) -> ContactProblem:
     )
 
 
-def displaced(contact: Contact, by: SX, velocity: SX) -> Contact:
+def displace(contact: Contact, by: SX, velocity: SX) -> Contact:
     """Displace a contact by (3,), m, in its own frame, and set its velocity (3,)."""
     moved = ca.mtimes(contact.frame.T, by)
     ball = contact.roundness
@@ -290,7 +290,7 @@ def force_slopes(force: Callable[[Contact], SX], contact: Contact) -> tuple[SX, 
     their slopes.
     """
     by, faster = SX.sym("by", 3), SX.sym("faster", 3)
-    f, symbols = force(displaced(contact, by, contact.velocity + faster)), ca.vertcat(by, faster)
+    f, symbols = force(displace(contact, by, contact.velocity + faster)), ca.vertcat(by, faster)
     J = ca.substitute(ca.densify(-ca.jacobian(f, symbols)), symbols, SX.zeros(6))
     C, D = (ca.fmax(ca.diag(part), 0) for part in (J[:, :3], J[:, 3:]))
     return _with_tangent_sum(C), _with_tangent_sum(D)

@@ -11,7 +11,7 @@ from tarsus.errors import join_names
 from tarsus.model.file_actuators import FileActuator, Range
 from tarsus.model.joint import Joint
 from tarsus.model.mechanism import Mechanism
-from tarsus.model.self_collision import between, pairs
+from tarsus.model.self_collision import is_between_trees, pairs
 
 AS_DRAWN = "qpos0"  # keyframe with every body where its file draws it
 ORIGIN = "origin"  # frame at the file's origin of a body whose own frame is at its joint
@@ -85,7 +85,7 @@ def _enforced(mechanism: Mechanism, limited: list[str]) -> str:
 def _collision_pairs(mechanism: Mechanism) -> str:
     """Count the pairs of shapes that may collide, and name the option that enables them."""
     known = pairs(mechanism)
-    always = sum(between(mechanism, pair) for pair in known)
+    always = sum(is_between_trees(mechanism, pair) for pair in known)
     text = f"; {len(known) - always} pairs, {WITH_SELF_COLLISION}" if len(known) > always else ""
     return text + (f"; {always} pairs of robot and objects, always" if always else "")
 

@@ -48,7 +48,7 @@ NOISE_STREAM = 0  # first random stream of the noise
 _WORKS: dict[str, ControlPlan] = {}
 
 
-def shared(work: ControlPlan) -> ControlPlan:
+def reuse_plan(work: ControlPlan) -> ControlPlan:
     """Return an earlier plan with the same fingerprint, if any, so that it is traced only once."""
     return fingerprint.reuse(_WORKS, work, CACHE_SIZE)
 
@@ -56,10 +56,10 @@ def shared(work: ControlPlan) -> ControlPlan:
 @lru_cache(maxsize=CACHE_SIZE)
 def control_program(work: ControlPlan) -> Program:
     """Load the program of one control period from the cache, or trace and cache it."""
-    return cached_program(work, traced)
+    return cached_program(work, trace_period)
 
 
-def traced(work: ControlPlan) -> Program:
+def trace_period(work: ControlPlan) -> Program:
     """Trace the program of one control period.
 
     Its registers are:

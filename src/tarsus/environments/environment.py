@@ -11,12 +11,12 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tarsus.algebra.random_numbers import seed_words
+from tarsus.algebra.random_numbers import hash_seed
 from tarsus.contact.base import Law
 from tarsus.control import servo
 from tarsus.control.servo import Gains
 from tarsus.dynamics.robot import Robot
-from tarsus.environments.control_program import control_program, shared
+from tarsus.environments.control_program import control_program, reuse_plan
 from tarsus.environments.mirror import Mirror
 from tarsus.environments.plan import ControlPlan
 from tarsus.environments.task_observer import TaskOutline, outline
@@ -152,7 +152,7 @@ class Environment:
         contacts = select_candidates(self.robot, named, self.warnings)
         scene = resolve.scene(self.robot, (self.law, self.terrain, stepping), contacts, chosen)
         stand = _standing_coordinates(scene, np.array(self.robot.keyframes["stand"], dtype=float))
-        work = shared(
+        work = reuse_plan(
             ControlPlan(
                 self.task, scene, stepping, self.dt, steps, gains or self._gains(stand), stand
             )
@@ -270,7 +270,7 @@ class Environment:
         count = worlds.get("count") if seed is None else np.zeros((self.worlds, 1))
         if seed is not None:
             self.seed = seed
-            write_registers(worlds, self._registers | {"seed": seed_words(seed)})
+            write_registers(worlds, self._registers | {"seed": hash_seed(seed)})
         # end the current episode: a step then starts the next
         for name in ("action", *(register.name for register in worlds.program.of_kind("state"))):
             worlds.set(name, np.zeros(worlds.program.sizes[name]))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import casadi as ca
 from casadi import SX
 
-from tarsus.algebra.random_numbers import WORD, scrambled, uniform
+from tarsus.algebra.random_numbers import WORD, draw_words, uniform
 from tarsus.program.ir.trace import Builder
 
 FromWords = Callable[[list[SX]], SX]
@@ -50,6 +50,6 @@ class RandomDraws:
         words = b.map_range(
             name,
             count,
-            lambda k: from_words(scrambled(self.seed, self.world, self.count, stream + k)),
+            lambda k: from_words(draw_words(self.seed, self.world, self.count, stream + k)),
         )
         return ca.vertcat(*words)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import Unsupported
 from tarsus.files import atomic_write
-from tarsus.model.files import needed_library
+from tarsus.model.files import import_library
 from tarsus.model.poses import quaternion_from_rotation, rotation_about
 from tarsus.simulation.recording.foot_rows import by_foot
 from tarsus.simulation.recording.log_schema import check_log, check_robot
@@ -61,7 +61,7 @@ def write_mcap(log: xr.Dataset, robot: Robot, to: Path) -> list[Path]:
     Unsupported
         If the log contains several worlds.
     """
-    foxglove = needed_library("foxglove", "MCAP", "exchange")
+    foxglove = import_library("foxglove", "MCAP", "exchange")
     if "world" in log.dims:
         raise Unsupported(
             "an MCAP file holds one world: select one, such as log.isel(world=0).", "world"
@@ -96,8 +96,8 @@ class _Channels:
     """Channels of a file, one for each topic."""
 
     def __init__(self, foxglove: Any, context: Any) -> None:
-        channels = needed_library("foxglove.channels", "MCAP", "exchange")
-        needed_library("foxglove.messages", "MCAP", "exchange")
+        channels = import_library("foxglove.channels", "MCAP", "exchange")
+        import_library("foxglove.messages", "MCAP", "exchange")
         self.frames = channels.FrameTransformsChannel("/tf", context=context)
         self.joints = channels.JointStatesChannel("/joint_states", context=context)
         self.contacts = channels.SceneUpdateChannel("/contacts", context=context)

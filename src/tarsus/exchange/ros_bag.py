@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import InvalidFile, TarsusError, join_names
 from tarsus.files import is_file
-from tarsus.model.files import needed_library
+from tarsus.model.files import import_library
 
 Array = NDArray[np.float64]
 JOINTS, BASE = "sensor_msgs/msg/JointState", "nav_msgs/msg/Odometry"
@@ -102,8 +102,8 @@ def read_bag(path: Path, robot: Robot) -> dict[str, Any]:
 
 def _read_messages(path: Path) -> dict[tuple[str, str], list[tuple[int, Any]]]:
     """Read the messages with their stamps in ns, by topic and type."""
-    reader = needed_library("rosbags.highlevel", "a ROS 2 bag", "exchange").AnyReader
-    types = needed_library("rosbags.typesys", "a ROS 2 bag", "exchange")
+    reader = import_library("rosbags.highlevel", "a ROS 2 bag", "exchange").AnyReader
+    types = import_library("rosbags.typesys", "a ROS 2 bag", "exchange")
     store = types.get_typestore(types.Stores.ROS2_HUMBLE)
     inside = not os.path.isdir(path) and is_file(path.parent / "metadata.yaml")
     folder = path.parent if inside else path

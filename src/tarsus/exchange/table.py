@@ -27,7 +27,7 @@ from tarsus.files import (
     missing_file,
     write_text,
 )
-from tarsus.model.files import needed_library
+from tarsus.model.files import import_library
 from tarsus.schema import (
     AnyOf,
     JsonValueRule,
@@ -211,8 +211,8 @@ def write_table(log: xr.Dataset, to: Path) -> list[Path]:
     frame, metadata = table(log)
     if to.suffix == ".parquet":
         arrow, parquet = (
-            needed_library("pyarrow", "Parquet", "exchange"),
-            needed_library("pyarrow.parquet", "Parquet", "exchange"),
+            import_library("pyarrow", "Parquet", "exchange"),
+            import_library("pyarrow.parquet", "Parquet", "exchange"),
         )
         content = arrow.Table.from_pandas(frame, preserve_index=False)
         content = content.replace_schema_metadata({METADATA_KEY: json_text(metadata).encode()})
@@ -261,7 +261,7 @@ def read_table(path: Path) -> xr.Dataset | pd.DataFrame:
 
 def _read_parquet(path: Path) -> tuple[pd.DataFrame, Any]:
     """Read the columns of a Parquet file, and its metadata as text."""
-    parquet = needed_library("pyarrow.parquet", "Parquet", "exchange")
+    parquet = import_library("pyarrow.parquet", "Parquet", "exchange")
     declared = parquet.read_metadata(path)
     cells = declared.num_rows * declared.num_columns
     if cells * 8 > UNCHECKED_ARCHIVE_SIZE + MAX_COMPRESSION_RATIO * path.stat().st_size:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tarsus.model.files import needed_library
+from tarsus.model.files import import_library
 
 Array = NDArray[np.float64]
 INITIAL_DEVIATION = 0.25  # in units of the ranges
@@ -35,7 +35,7 @@ def minimize(costs: Callable[[Array], Array], first: Array, seed: int, candidate
     candidates
         Candidates per generation.
     """
-    cma: Any = needed_library("cma", "CMA-ES", "identify")
+    cma: Any = import_library("cma", "CMA-ES", "identify")
     if len(first) < 2:  # CMA-ES needs two dimensions
         line = np.linspace(0, 1, max(candidates, 2))[:, None]
         return line[int(np.argmin(costs(line)))]

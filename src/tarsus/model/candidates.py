@@ -161,7 +161,9 @@ def _of_shapes(
     return [
         (Candidate(name, *numbers), number)
         for label, group in groups.items()
-        for name, (number, numbers) in zip(numbered(label, len(group), used), group, strict=True)
+        for name, (number, numbers) in zip(
+            reserve_names(label, len(group), used), group, strict=True
+        )
     ]
 
 
@@ -272,7 +274,7 @@ def hull(vertices: Array) -> Array:
         return distinct
 
 
-def numbered(label: str, count: int, used: set[str]) -> list[str]:
+def reserve_names(label: str, count: int, used: set[str]) -> list[str]:
     """Create `count` names that are not in `used`, and add them to it."""
     if count == 1:
         return [label]

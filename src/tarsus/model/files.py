@@ -22,7 +22,7 @@ XACRO = ("http://www.ros.org/wiki/xacro", "http://wiki.ros.org/xacro", "undeclar
 
 
 @contextmanager
-def naming(file: str, path: Path | None = None) -> Iterator[None]:
+def add_file_to_errors(file: str, path: Path | None = None) -> Iterator[None]:
     """Add the name of a file to every error raised inside.
 
     An error without a subject gets the file's path, or else its name, as its subject.
@@ -35,7 +35,7 @@ def naming(file: str, path: Path | None = None) -> Iterator[None]:
         raise named from None
 
 
-def existing_file(path: str | Path) -> Path:
+def check_file_exists(path: str | Path) -> Path:
     """Check that a path leads to an existing file, and return it.
 
     Raises
@@ -77,14 +77,14 @@ def from_text_or_file(
         Function of the content, its name, and its path (None for a text).
     """
     if isinstance(source, str) and source.lstrip().startswith("<"):
-        with naming(text):
+        with add_file_to_errors(text):
             return read(source, text, None)
-    path = existing_file(source)
-    with naming(path.name, path):
+    path = check_file_exists(source)
+    with add_file_to_errors(path.name, path):
         return read(file_bytes(path), path.name, path)
 
 
-def needed_library(name: str, purpose: str, extra: str = "") -> Any:
+def import_library(name: str, purpose: str, extra: str = "") -> Any:
     """Import a package that an extra installs.
 
     Raises

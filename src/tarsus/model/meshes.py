@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from tarsus.errors import InvalidFile, TarsusError, Unsupported
 from tarsus.model.check import LARGEST
-from tarsus.model.files import needed_library
+from tarsus.model.files import import_library
 from tarsus.model.robot_files import MAX_ASSET_BYTES, RobotFiles, file_bytes
 
 Array = NDArray[np.float64]
@@ -47,7 +47,7 @@ def load_scene(path: Path, files: RobotFiles, purpose: str, **options: Any) -> A
     TarsusError
         If the mesh cannot be read, or names a file that must not be read.
     """
-    trimesh = needed_library("trimesh", purpose, "meshes")
+    trimesh = import_library("trimesh", purpose, "meshes")
     kind, errors = path.suffix.lower(), list[TarsusError]()
     if kind not in FORMATS:
         raise Unsupported(

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from tarsus.errors import InvalidModel, UnknownName
 from tarsus.model.candidates import Shape, ShapeKind
 from tarsus.model.conventions import mujoco_body_names, mujoco_joint_names
-from tarsus.model.files import existing_file, naming, needed_library
+from tarsus.model.files import add_file_to_errors, check_file_exists, import_library
 from tarsus.model.fixed_base import check_height, fix_base
 from tarsus.model.joint import Joint, JointKind
 from tarsus.model.mechanism import WORLD, Inertia, Mechanism
@@ -86,9 +86,9 @@ def read_mjcf(
     """
     check_height(floating, height)
     is_text = isinstance(source, str) and source.lstrip().startswith("<")
-    text, path = (str(source), None) if is_text else ("", existing_file(source))
+    text, path = (str(source), None) if is_text else ("", check_file_exists(source))
     file, fallback = (path.name, path.stem) if path else ("MJCF text", "mechanism")
-    with naming(file, path):
+    with add_file_to_errors(file, path):
         mjcf = Source.of(text, path, asset_folders)
         try:
             model = compile_model(mjcf)
@@ -318,7 +318,7 @@ def _excluded(model: Any, welded: Welded, owner: list[int]) -> tuple[tuple[str, 
 
 
 def _gravity(model: Any) -> tuple[float, float, float]:
-    mujoco = needed_library("mujoco", "reading MJCF")
+    mujoco = import_library("mujoco", "reading MJCF")
     x, y, z = (float(g) for g in model.opt.gravity)
     off = model.opt.disableflags & int(mujoco.mjtDisableBit.mjDSBL_GRAVITY)
     return (0.0, 0.0, 0.0) if off else (x, y, z)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tarsus.model.conventions import mujoco_joint_names
 from tarsus.model.file_actuators import FREE, SIMULATED, Affine, FileActuator, Range
-from tarsus.model.files import needed_library
+from tarsus.model.files import import_library
 from tarsus.model.mechanism import Actuator
 from tarsus.model.parts import Report
 
@@ -122,7 +122,7 @@ def _file_actuator(model: Any, number: int, name: str) -> FileActuator:
     bias = _affine(model.actuator_biasprm[number])
     if model.actuator_biastype[number] == NO_BIAS:
         bias = (0.0, 0.0, 0.0)
-    mujoco = needed_library("mujoco", "reading MJCF")
+    mujoco = import_library("mujoco", "reading MJCF")
     dynamics = mujoco.mjtDyn(int(model.actuator_dyntype[number])).name[len("mjDYN_") :].lower()
     kinds = int(model.actuator_gaintype[number]), int(model.actuator_biastype[number])
     if model.actuator_plugin[number] >= 0:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tarsus.errors import InvalidFile, TarsusError, UnknownName, join_names, unknown_name
-from tarsus.model.files import needed_library
+from tarsus.model.files import import_library
 from tarsus.model.mjcf_document import Document
 from tarsus.model.mjcf_limits import check_size
 from tarsus.model.mjcf_schema import walk_mjcf
@@ -128,7 +128,7 @@ def _compile_with_stand_ins(
     floor_excludes
         Bodies that must not collide with the floor; None for a model without a floor.
     """
-    mujoco = needed_library("mujoco", "reading MJCF")
+    mujoco = import_library("mujoco", "reading MJCF")
     assets = source.assets | {name: _stand_in(name, size) for name in source.missing}
     try:
         if floor_excludes is None:

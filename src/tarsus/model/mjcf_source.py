@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tarsus.errors import InvalidFile, Unsupported
-from tarsus.model.files import naming
+from tarsus.model.files import add_file_to_errors
 from tarsus.model.mjcf_document import Document, format_xml, parse_xml
 from tarsus.model.mjcf_schema import OBSOLETE
 from tarsus.model.robot_files import (
@@ -203,7 +203,7 @@ class _Reader:
             file = main.nested(path, "includes")
             if any(file.path == other.path for other in files.values()):
                 raise InvalidFile(f"{name} is included twice: remove one <include>.", name)
-            with naming(name):
+            with add_file_to_errors(name):
                 root, lines = parse_xml(self._text(path))
             document.lines |= lines
             document.trees[include], files[root] = root, file
@@ -294,7 +294,7 @@ class _Reader:
         path = self._required(name, [top, file.folder], "file of a <model>")
         inner = file.nested(path, "attaches")
         if str(path) not in self.attached:
-            with naming(name):
+            with add_file_to_errors(name):
                 root, lines = parse_xml(self._text(path))
             if root.tag.lower() not in ("mujoco", "robot"):
                 raise InvalidFile(

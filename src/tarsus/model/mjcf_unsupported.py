@@ -16,7 +16,7 @@ from tarsus.errors import TarsusWarning, WorldGeometryIgnored, join_names
 from tarsus.model import mjcf_contacts as contacts
 from tarsus.model.conventions import mujoco_body_names, mujoco_joint_names
 from tarsus.model.file_actuators import NOT_DRIVING
-from tarsus.model.files import needed_library
+from tarsus.model.files import import_library
 from tarsus.model.mjcf_actuators import delayed, not_driving, without_law
 from tarsus.model.mjcf_contacts import colliding, geom_name
 from tarsus.model.mjcf_equalities import coupling_tendons, is_simulated
@@ -439,7 +439,7 @@ def _flags(bits: int, prefix: str, code: str) -> list[str]:
     prefix
         DSBL for flags that disable, ENBL for flags that enable.
     """
-    mujoco = needed_library("mujoco", "reading MJCF")
+    mujoco = import_library("mujoco", "reading MJCF")
     members = mujoco.mjtDisableBit if prefix == "DSBL" else mujoco.mjtEnableBit
     names = MJCF["mujoco/option/flag"].codes[code]
     return [name for name in names if bits & int(getattr(members, f"mj{prefix}_{name.upper()}", 0))]

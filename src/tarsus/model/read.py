@@ -10,7 +10,7 @@ from typing import Any
 
 from tarsus.errors import InvalidFile, UnknownName, unknown_name
 from tarsus.model.check import check
-from tarsus.model.files import existing_file, naming, root_tag
+from tarsus.model.files import add_file_to_errors, check_file_exists, root_tag
 from tarsus.model.mechanism import Mechanism
 from tarsus.model.robot_files import LFS_POINTER, file_bytes
 
@@ -40,13 +40,13 @@ def read(path: str | Path, **options: Any) -> Mechanism:
     TarsusError
         If the file cannot be read, or describes a robot that cannot be simulated.
     """
-    path = existing_file(path)
-    with naming(str(path)):
+    path = check_file_exists(path)
+    with add_file_to_errors(str(path)):
         _check_xml(path)
         reader = _reader(root_tag(path))
         check_options(reader, options)
     mechanism = reader(path, **options)
-    with naming(path.name, path):
+    with add_file_to_errors(path.name, path):
         return check(mechanism)
 
 

@@ -8,7 +8,7 @@ from itertools import combinations
 
 import numpy as np
 
-from tarsus.model.candidates import Shape, numbered
+from tarsus.model.candidates import Shape, reserve_names
 from tarsus.model.mechanism import WORLD, Body, Mechanism
 from tarsus.model.solids import FIRST_PAIR_BIT, Capsule, Cuboid, Pair, Solid, contacts_of
 from tarsus.model.stand_ins import STAND_INS
@@ -35,7 +35,7 @@ def solids(shapes: Iterable[tuple[str, int, Shape]]) -> tuple[Solid, ...]:
     return tuple(
         _solid(name, body, shape)
         for label, group in groups.items()
-        for name, (body, shape) in zip(numbered(label, len(group), used), group, strict=True)
+        for name, (body, shape) in zip(reserve_names(label, len(group), used), group, strict=True)
     )
 
 
@@ -50,7 +50,7 @@ def pairs(mechanism: Mechanism, within_robot: bool = True) -> tuple[Pair, ...]:
     mechanism
         A robot, or several robots and objects in one world.
     within_robot
-        Whether to include pairs within one robot, not only those `between` robots and objects.
+        Whether to include pairs within one robot, not only those between robots and objects.
     """
     bodies = mechanism.bodies
     excluded = {frozenset(names) for names in mechanism.excluded}
@@ -63,11 +63,11 @@ def pairs(mechanism: Mechanism, within_robot: bool = True) -> tuple[Pair, ...]:
         filtered = adjacent or names in excluded
         if a != b and (matching if not filtered else matching >= FIRST_PAIR_BIT):
             pair = contacts_of(one, other)[0]
-            result += [pair] if within_robot or between(mechanism, pair) else []
+            result += [pair] if within_robot or is_between_trees(mechanism, pair) else []
     return tuple(result)
 
 
-def between(mechanism: Mechanism, pair: Pair) -> bool:
+def is_between_trees(mechanism: Mechanism, pair: Pair) -> bool:
     """Return whether a pair's solids belong to two trees, of which at least one is free.
 
     These are a robot and an object beside it, or two of either.

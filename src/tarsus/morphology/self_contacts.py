@@ -13,7 +13,7 @@ from tarsus.dynamics import tree
 from tarsus.dynamics.poses import poses
 from tarsus.errors import join_names
 from tarsus.model.mechanism import Mechanism
-from tarsus.model.self_collision import between, pairs
+from tarsus.model.self_collision import is_between_trees, pairs
 from tarsus.model.solids import Pair, contacts_of
 from tarsus.morphology.distances import distance_lower_bound, solid_center, solid_distance
 
@@ -69,16 +69,16 @@ def self_contacts(mechanism: Mechanism, within_robot: bool, /) -> SelfContacts:
 def classify_pairs(mechanism: Mechanism, within_robot: bool) -> str:
     """Classify each of `model.self_collision.pairs` by a letter: POSSIBLE, NEVER or ALWAYS."""
     known = pairs(mechanism, within_robot)
-    if all(between(mechanism, pair) for pair in known):
+    if all(is_between_trees(mechanism, pair) for pair in known):
         return POSSIBLE * len(known)
     # the start, and random postures
     start = mechanism.keyframes.get("stand", mechanism.neutral())
-    q = np.vstack([start, postures(mechanism, POSTURES)])
+    q = np.vstack([start, draw_postures(mechanism, POSTURES)])
     placed = poses(mechanism, q)
     center = cache(lambda solid: solid_center(solid, placed))
 
     def classify(pair: Pair) -> str:
-        if between(mechanism, pair):
+        if is_between_trees(mechanism, pair):
             return POSSIBLE
         clearance = MIN_CLEARANCE * (pair.first.reach + pair.second.reach)
         both = center(pair.first), center(pair.second)
@@ -126,7 +126,7 @@ def overlapping_pairs(mechanism: Mechanism, q: Array) -> tuple[Pair, ...]:
     )
 
 
-def postures(mechanism: Mechanism, count: int) -> Array:
+def draw_postures(mechanism: Mechanism, count: int) -> Array:
     """Draw random coordinates (count, nq): joints in their ranges, a third of them at a limit.
 
     Free bodies have their neutral pose.

@@ -11,14 +11,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from tarsus.model.files import needed_library
+from tarsus.model.files import import_library
 
 PURPOSE = "a run in MuJoCo"
 
 
 def mujoco() -> Any:
     """Import the package `mujoco`; raise MissingLibrary if it is not installed."""
-    return needed_library("mujoco", PURPOSE)
+    return import_library("mujoco", PURPOSE)
 
 
 @contextmanager
@@ -39,7 +39,7 @@ def capture_warnings() -> Iterator[list[str]]:
 def rollout_module() -> Any:
     """Import `mujoco.rollout`, which replays torques in C; raise MissingLibrary without it."""
     mujoco()
-    return needed_library("mujoco.rollout", PURPOSE)
+    return import_library("mujoco.rollout", PURPOSE)
 
 
 def batch_module() -> Any:

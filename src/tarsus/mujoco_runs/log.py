@@ -76,7 +76,7 @@ class RecordedRun:
         return replace(self, arrays=short, extra=self.extra[:steps])
 
 
-def dataset(setup: MujocoSetup, run: RecordedRun) -> xr.Dataset:
+def build_log(setup: MujocoSetup, run: RecordedRun) -> xr.Dataset:
     """Build the log of a run on level or inclined ground."""
     # contacts, energies and residuals from the expressions of Tarsus's own logs
     run_hooks()

@@ -223,7 +223,7 @@ class MujocoSimulation:
             return log.RecordedRun(recorder.arrays(), np.array(extra), t0, wall)
 
         def piece(first: int, last: int) -> xr.Dataset:
-            partial = log.dataset(self._setup(), recorded().first(last))
+            partial = log.build_log(self._setup(), recorded().first(last))
             return mark_partial(partial.isel(time=slice(first, None)))
 
         with PartialLog(to, piece) as pieces:
@@ -245,7 +245,7 @@ class MujocoSimulation:
             # the log up to the last good step
             fault = fault or self._fault(recorder, checked, t0)
             good = recorded() if fault is None else recorded().first(fault.good_steps)
-            result = log.dataset(self._setup(), good) if good.steps else None
+            result = log.build_log(self._setup(), good) if good.steps else None
             message = "" if fault is None else f"{fault.message}; use a smaller dt."
             if message and result is not None:
                 result.attrs["warnings"] = "\n".join([*self.warnings, message])

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tarsus.program.run.backend import Backend
 from tarsus.simulation.contact_selection import MAX_DEFAULT_CONTACTS
-from tarsus.simulation.step_program import Plan, shared_plan
+from tarsus.simulation.step_program import Plan, reuse_plan
 from tarsus.stepping.base import Scene
 
 Array = NDArray[Any]
@@ -113,7 +113,7 @@ def expand_slots(
             impulse = scatter_to_candidates(scene, impulse, memory)[..., indices, :]
             new["impulse"] = impulse.reshape(*memory.shape[:-1], -1)
         expanded.append({**part, **new})
-    return shared_plan(replace(plan, scene=some)), *expanded
+    return reuse_plan(replace(plan, scene=some)), *expanded
 
 
 def _slot_candidates(scene: Scene, memory: Array) -> Array:

@@ -14,7 +14,7 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tarsus.algebra.random_numbers import WORD, mixed, seed_words
+from tarsus.algebra.random_numbers import WORD, hash_seed, splitmix64
 from tarsus.errors import IncompatibleOptions, InvalidValue, Unsupported, unknown_name
 from tarsus.model.mechanism import Mechanism
 from tarsus.parameters import declared
@@ -41,7 +41,7 @@ def declare_registers(sensing: Sensing, mechanism: Mechanism, b: Builder) -> Non
         for field in () if sensor.exact else DISTURBANCES:
             b.parameter(f"{field}.{name}", len(sensor.channels(mechanism)))
     if sensing:
-        b.declare(EPISODE, len(seed_words(DEFAULT_SEED)) + 1)
+        b.declare(EPISODE, len(hash_seed(DEFAULT_SEED)) + 1)
 
 
 def initial_registers(sensing: Sensing, mechanism: Mechanism, worlds: int) -> dict[str, Array]:
@@ -202,7 +202,7 @@ def begin_episode(worlds: Backend, mask: Any, seed: int | None) -> None:
 
 def _episode(seed: int) -> Array:
     """Create the register of the first episode of a seed, shape (5,)."""
-    return np.append(seed_words(seed), 0.0)
+    return np.append(hash_seed(seed), 0.0)
 
 
 def noisy_reading(name: str, sensor: Sensor, reading: Any, worlds: Backend) -> Any:
@@ -257,11 +257,11 @@ def add_noise(
     steps, episode = (np.rint(when[r]).astype(np.uint64) for r in ("steps", EPISODE))
     # hash sensor, world, episode and step; then two numbers per channel
     words = episode[..., :4] @ np.array([WORD**n for n in range(4)], np.uint64)
-    start = mixed(mixed(words) ^ episode[..., 4])
-    seed = np.uint64(sensor.seed) ^ mixed(np.uint64(crc32(name.encode())))
-    each = mixed(mixed(mixed(seed) ^ np.arange(worlds, dtype=np.uint64)) ^ start)
-    each = mixed(each ^ steps[..., 0])
-    channel = mixed(each[..., None] ^ mixed(np.arange(2 * k, dtype=np.uint64)))
+    start = splitmix64(splitmix64(words) ^ episode[..., 4])
+    seed = np.uint64(sensor.seed) ^ splitmix64(np.uint64(crc32(name.encode())))
+    each = splitmix64(splitmix64(splitmix64(seed) ^ np.arange(worlds, dtype=np.uint64)) ^ start)
+    each = splitmix64(each ^ steps[..., 0])
+    channel = splitmix64(each[..., None] ^ splitmix64(np.arange(2 * k, dtype=np.uint64)))
     uniform = (channel >> np.uint64(11)).astype(float) * 2.0**-53
     # normal distribution, by the Box-Muller transform
     radius = np.sqrt(-2 * np.log1p(-uniform[..., :k]))

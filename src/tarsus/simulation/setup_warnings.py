@@ -20,7 +20,7 @@ from tarsus.model.mechanism import Mechanism
 from tarsus.model.self_collision import pairs
 from tarsus.model.solids import Pair
 from tarsus.model.spans import spans
-from tarsus.morphology.self_contacts import overlapping_pairs, pair_names, postures
+from tarsus.morphology.self_contacts import draw_postures, overlapping_pairs, pair_names
 from tarsus.parameters import declared, names_with_role
 from tarsus.program.ir.trace import Builder
 from tarsus.simulation import servo_stability
@@ -181,7 +181,7 @@ def immovable_contact_warnings(plan: Plan, q: NDArray[np.float64]) -> list[Warni
         return []
     somewhere = np.zeros((0, q.shape[-1]))
     if not scene.mechanism.loops:  # with loops, other postures may violate them
-        random = postures(scene.mechanism, EXTRA_POSTURES)
+        random = draw_postures(scene.mechanism, EXTRA_POSTURES)
         somewhere = np.array([apply_couplings(scene.mechanism, posture) for posture in random])
     names = immovable_contacts(scene, np.vstack([q.reshape(-1, q.shape[-1])[:1], somewhere]))
     if not names:

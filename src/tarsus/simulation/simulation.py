@@ -48,7 +48,7 @@ from tarsus.simulation.recording.recorder import Interventions
 from tarsus.simulation.sensor_program import uncut_mechanism
 from tarsus.simulation.settings import Settings
 from tarsus.simulation.snapshot import ACTION, SnapshotFormat
-from tarsus.simulation.step_program import Plan, shared_plan, step_program
+from tarsus.simulation.step_program import Plan, reuse_plan, step_program
 from tarsus.stepping.base import Stepper
 from tarsus.terrain.base import Terrain
 
@@ -162,7 +162,7 @@ class Simulation:
         disturbances = sensor_noise.initial_registers(sensing, self.robot, self.worlds)
         varying = varied.parse_varied(chosen.varied, scene.mechanism, acting is not None)
         fixed = scene, self.stepper, compiled, tuple(scales), pushed, sensing.compiled
-        self.plan = shared_plan(Plan(*fixed, actuation=acting, varied=varying))
+        self.plan = reuse_plan(Plan(*fixed, actuation=acting, varied=varying))
         self._control_interval = resolve.control_interval(
             self.controller, chosen.control_rate, self.dt
         )

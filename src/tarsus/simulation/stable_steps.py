@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tarsus.contact.base import Law
 from tarsus.dynamics import effective_mass, tree
 from tarsus.errors import WarningRecord
-from tarsus.morphology.self_contacts import postures
+from tarsus.morphology.self_contacts import draw_postures
 from tarsus.parameters import names_with_role
 from tarsus.simulation.contact_selection import contact_masses
 from tarsus.simulation.stacked_contacts import (
@@ -71,7 +71,7 @@ def min_landing_mass(scene: Scene) -> tuple[float, str]:
     The minimum is over all directions and a sample of postures.
     """
     mechanism, neutral = scene.mechanism, (scene.mechanism.uncut or scene.mechanism).neutral()
-    poses = neutral[None] if mechanism.constrained else postures(mechanism, LANDING_POSTURES)
+    poses = neutral[None] if mechanism.constrained else draw_postures(mechanism, LANDING_POSTURES)
     blocks = effective_mass.contact_mobilities(mechanism, poses, scene.candidates)
     largest = np.linalg.eigvalsh(blocks)[..., -1]
     # bound: the sum over all contacts of a body

@@ -82,7 +82,7 @@ class Plan:
     smooth: bool = False
 
 
-def shared_plan(plan: Plan) -> Plan:
+def reuse_plan(plan: Plan) -> Plan:
     """Return an earlier plan with the same fingerprint, if any, so that it is traced only once."""
     return fingerprint.reuse(_PLANS, plan, CACHE_SIZE)
 

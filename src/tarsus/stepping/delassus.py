@@ -25,7 +25,7 @@ def mobility(coupling: Coupling, builder: Builder, *, constrained: bool) -> Matr
         inner = coupling.constraints.factor
         responses = [inner.backward(list(column)) for column in zip(*coupling.G_BU, strict=True)]
         terms.append((inner, responses))
-    columns = [[scaled(M, row) for row in half] for M, half in terms]
+    columns = [[scale_by_pivots(M, row) for row in half] for M, half in terms]
     size = len(coupling.rows)
     rows = [[half[r] for _, half in terms] for r in range(size)]
 
@@ -51,14 +51,14 @@ def mobility(coupling: Coupling, builder: Builder, *, constrained: bool) -> Matr
     return [[G[max(r, c), min(r, c)] for c in range(size)] for r in range(size)]
 
 
-def scaled(M: Factor, row: list[SX]) -> list[SX]:
+def scale_by_pivots(M: Factor, row: list[SX]) -> list[SX]:
     """Multiply a half-solved direction by the inverse pivots."""
     return [d * a for d, a in zip(M.inverse_pivots, row, strict=True)]
 
 
 def own_mobility(M: Factor, row: list[SX]) -> SX:
     """Compute w^T M^-1 w of a half-solved direction."""
-    return dot(row, scaled(M, row))
+    return dot(row, scale_by_pivots(M, row))
 
 
 def delassus(coupling: Coupling, row_mobility: Matrix, builder: Builder) -> Blocks:

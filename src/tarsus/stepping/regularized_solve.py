@@ -10,9 +10,9 @@ from casadi import SX
 from tarsus.algebra.elimination import (
     Eliminated,
     EliminatedTree,
-    eliminated,
-    eliminated_dense,
-    eliminated_tree,
+    eliminate,
+    eliminate_dense,
+    eliminate_tree,
 )
 from tarsus.algebra.products import Matrix, dot
 from tarsus.contact.problem import RegularizedSolve
@@ -59,11 +59,11 @@ def regularized_solver(
     K = builder.fold("K", begin, list(zip(halves, compliance, strict=True)), added)
     if builder.is_tracing_cold:
         rows = [K[M.size * j : M.size * (j + 1)] for j in range(M.size)]
-        factored = eliminated_dense(rows, builder)
+        factored = eliminate_dense(rows, builder)
     else:
         indices = ((j, k) for j in range(M.size) for k in range(M.size))
         H = {index: entry for index, entry in zip(indices, K, strict=True) if not entry.is_zero()}
-        factored = builder.store_all("K_factor", eliminated_tree(H, M.size))
+        factored = builder.store_all("K_factor", eliminate_tree(H, M.size))
 
     constraints = ConstraintResponse.of(coupling, factored, builder)
 
@@ -130,7 +130,7 @@ class ConstraintResponse:
         for b, row in enumerate(constraints.half):
             compliance = constraints.G[b][b] - own_mobility(coupling.factor, row)
             S[b][b] += ca.fmax(compliance, 0) + added
-        return ConstraintResponse(half, responses, builder.store_all("S_factor", eliminated(S)))
+        return ConstraintResponse(half, responses, builder.store_all("S_factor", eliminate(S)))
 
     def applied_to(self, v: list[SX]) -> list[SX]:
         """Compute the velocities v (n,) with the constraints acting."""

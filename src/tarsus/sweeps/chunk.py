@@ -22,7 +22,7 @@ from tarsus.errors import (
     one_per_code,
     unknown_name,
 )
-from tarsus.model.files import needed_library
+from tarsus.model.files import import_library
 from tarsus.simulation import time_steps
 from tarsus.simulation.contact_reports import scatter_to_candidates
 from tarsus.simulation.simulation import Simulation
@@ -31,7 +31,7 @@ from tarsus.sweeps.groups import Chunk
 from tarsus.sweeps.outcomes.base import StepBatch, SweepOutcome
 from tarsus.sweeps.spec import SweepSpec
 from tarsus.sweeps.store import TRAJECTORIES, WARNINGS
-from tarsus.sweeps.trajectories import ALL, FAILED, trajectories
+from tarsus.sweeps.trajectories import ALL, FAILED, simulate_trajectories
 
 Array = NDArray[Any]
 OUTCOMES = "tarsus.sweeps.outcomes"
@@ -63,7 +63,7 @@ def simulate_chunk(chunk: Chunk, digest: str, versions: str) -> ChunkFiles:
         Versions of the code, as JSON.
     """
     outcomes, failure, notices = measure(chunk)
-    saved = trajectories(chunk, outcomes, failure)
+    saved = simulate_trajectories(chunk, outcomes, failure)
     files = [saved.get(sample) for sample in chunk.samples]
     paths = [None if f is None else f"{TRAJECTORIES}/{digest}/{f.name}" for f in files]
     codes = ", ".join(sorted({notice.code for notice in notices})) or None
@@ -78,7 +78,7 @@ def _parquet(
     chunk: Chunk, digest: str, measured: Mapping[str, Any], notices: Sequence[WarningRecord]
 ) -> bytes:
     """Write a Parquet file with a row for each world."""
-    arrow = needed_library("pyarrow", "a sweep", "sweeps")
+    arrow = import_library("pyarrow", "a sweep", "sweeps")
     columns: dict[str, Any] = {"sample": np.asarray(chunk.samples, np.int64)}
     for name, value in chunk.structure.items():
         columns[name] = [value] * len(chunk)
@@ -95,7 +95,7 @@ def _parquet(
     messages = {notice.code: notice for notice in one_per_code(notices)}
     table = arrow.table(arrays).replace_schema_metadata({WARNINGS: json.dumps(messages)})
     buffer = io.BytesIO()
-    needed_library("pyarrow.parquet", "a sweep", "sweeps").write_table(
+    import_library("pyarrow.parquet", "a sweep", "sweeps").write_table(
         table, buffer, compression="zstd"
     )
     return buffer.getvalue()

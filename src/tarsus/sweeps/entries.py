@@ -130,7 +130,7 @@ def user_files(world: Mapping[str, Any]) -> list[str]:
     return [*(str(file_of(name) or name) for name in robots), *files]
 
 
-def completed(world: Mapping[str, Any]) -> dict[str, Any]:
+def complete(world: Mapping[str, Any]) -> dict[str, Any]:
     """Complete a world's entries by the defaults; raise TarsusError for an incompatible entry."""
     entries = {**DEFAULTS, **world}
     pushes = [name for name in entries if name.startswith("push.")]

@@ -15,7 +15,7 @@ from tarsus.errors import InvalidFile, InvalidValue
 from tarsus.files import json_text
 from tarsus.program.run.cache import source_hash
 from tarsus.sweeps import entries
-from tarsus.sweeps.sampling import sampled
+from tarsus.sweeps.sampling import sample_axes
 from tarsus.sweeps.spec import SweepSpec
 
 SOURCE = Path(tarsus.errors.__file__).parent
@@ -112,14 +112,14 @@ def _cached_hash(name: str, modified: int, size: int) -> str:
 
 def group_worlds(spec: SweepSpec) -> list[Chunk]:
     """Group the worlds of a sweep by their compiled step; each group is one long chunk."""
-    drawn = sampled(spec.axes, spec.method, spec.count, spec.seed)
+    drawn = sample_axes(spec.axes, spec.method, spec.count, spec.seed)
     count = len(next(iter(drawn.values()))) if drawn else max(spec.count, 1)
     # group by structural values; which names are structural depends on the words
     groups: dict[str, tuple[dict[str, Any], list[int]]] = {}
     structural_names: dict[tuple[Any, ...], list[str]] = {}
     words = [n for n in drawn if "." not in n and n != "seed"]
     for k in range(count):
-        world = entries.completed({**spec.fixed, **{name: drawn[name][k] for name in drawn}})
+        world = entries.complete({**spec.fixed, **{name: drawn[name][k] for name in drawn}})
         entries.check_times(world)
         key = tuple(world[name] for name in words)
         if key not in structural_names:
@@ -133,7 +133,7 @@ def group_worlds(spec: SweepSpec) -> list[Chunk]:
     for structure, samples in groups.values():
         free = [
             n
-            for n in entries.completed({**spec.fixed, **dict.fromkeys(drawn)})
+            for n in entries.complete({**spec.fixed, **dict.fromkeys(drawn)})
             if n not in structure
         ]
         columns = {

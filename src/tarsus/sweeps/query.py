@@ -14,7 +14,7 @@ import pandas as pd
 from tarsus.algebra.intervals import wilson
 from tarsus.errors import IncompatibleOptions, InvalidFile, InvalidValue, TarsusError
 from tarsus.files import is_file
-from tarsus.model.files import needed_library
+from tarsus.model.files import import_library
 from tarsus.schema import ListRule, TableRule, TextRule, read_json
 from tarsus.sweeps.proportions import is_proportion, outcome_unit
 from tarsus.sweeps.store import CHUNKS, SPEC, WARNINGS
@@ -89,7 +89,7 @@ def run_sql(
             f"{folder} contains no rows of a sweep: run `tarsus sweep` first.", folder
         )
     # query
-    duckdb: Any = needed_library("duckdb", "querying a sweep", "sweeps")
+    duckdb: Any = import_library("duckdb", "querying a sweep", "sweeps")
     connection = duckdb.connect()
     try:
         connection.register(ROWS, _rows(files))
@@ -119,8 +119,8 @@ def run_sql(
 
 def _rows(files: Sequence[Path]) -> Any:
     """Read the rows of all chunks on demand; chunks may lack some columns."""
-    arrow: Any = needed_library("pyarrow", "querying a sweep", "sweeps")
-    dataset: Any = needed_library("pyarrow.dataset", "querying a sweep", "sweeps")
+    arrow: Any = import_library("pyarrow", "querying a sweep", "sweeps")
+    dataset: Any = import_library("pyarrow.dataset", "querying a sweep", "sweeps")
     try:
         schemas = [dataset.dataset(file).schema for file in files]
         schema = arrow.unify_schemas(schemas, promote_options="permissive")
@@ -154,7 +154,7 @@ def warnings(folder: str | Path) -> list[dict[str, Any]]:
         "SELECT warnings, chunk, count(*) AS worlds, min(sample) AS first FROM rows"
         " WHERE warnings IS NOT NULL GROUP BY warnings, chunk ORDER BY first",
     )
-    parquet = needed_library("pyarrow.parquet", "querying a sweep", "sweeps")
+    parquet = import_library("pyarrow.parquet", "querying a sweep", "sweeps")
     by_code: dict[str, dict[str, Any]] = {}
     for codes, chunk, worlds in zip(rows["warnings"], rows["chunk"], rows["worlds"], strict=True):
         for code in str(codes).split(", "):

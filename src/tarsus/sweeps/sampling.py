@@ -105,7 +105,9 @@ class ListAxis(Axis):
         return list(self.values)
 
 
-def sampled(axes: Mapping[str, Axis], method: str, count: int, seed: int) -> dict[str, list[Any]]:
+def sample_axes(
+    axes: Mapping[str, Axis], method: str, count: int, seed: int
+) -> dict[str, list[Any]]:
     """Sample the values of every axis by name, one per world.
 
     Parameters

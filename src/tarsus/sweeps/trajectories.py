@@ -37,7 +37,7 @@ class TrajectoryFile:
     content: bytes
 
 
-def trajectories(
+def simulate_trajectories(
     chunk: Chunk, measured: Mapping[str, Array], failure: Sequence[str | None]
 ) -> dict[int, TrajectoryFile]:
     """Simulate the saved trajectories of a chunk, by sample.
@@ -52,7 +52,7 @@ def trajectories(
         Reason why each world failed, or None.
     """
     files: dict[int, TrajectoryFile] = {}
-    for k in np.flatnonzero(selected(chunk, measured, failure)).tolist():
+    for k in np.flatnonzero(select_worlds(chunk, measured, failure)).tolist():
         log = simulate_log(chunk.part(k, k + 1))
         if log is not None:
             content = bytes(log.to_netcdf(engine="scipy"))
@@ -60,7 +60,7 @@ def trajectories(
     return files
 
 
-def selected(
+def select_worlds(
     chunk: Chunk, measured: Mapping[str, Array], failure: Sequence[str | None]
 ) -> NDArray[np.bool_]:
     """Find the worlds of a chunk whose trajectory is saved, shape (worlds,)."""

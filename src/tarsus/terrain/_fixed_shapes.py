@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from tarsus import registry
 from tarsus.errors import InvalidFile, InvalidValue, Unsupported, join_names
-from tarsus.model.files import existing_file, naming, needed_library
+from tarsus.model.files import add_file_to_errors, check_file_exists, import_library
 from tarsus.model.mjcf_compile import compile_model
 from tarsus.model.mjcf_contacts import colliding
 from tarsus.model.mjcf_source import Source
@@ -53,7 +53,7 @@ class FixedShapes:
     @staticmethod
     def read(path: str) -> FixedShapes:
         """Read the shapes of a file; raise InvalidFile if it has none or cannot be read."""
-        file = existing_file(path)
+        file = check_file_exists(path)
         return _read(file, file.stat().st_mtime_ns)
 
     @property
@@ -178,7 +178,7 @@ class FixedShapes:
 
     def _sample_from_above(self, shapes: list[int], level: float | None, cell: float) -> Terrain:
         """Sample heights at multiples of `cell`, up to one cell beyond all shapes."""
-        mujoco = needed_library("mujoco", "reading MJCF")
+        mujoco = import_library("mujoco", "reading MJCF")
         low, high = self._bounds(shapes)
         first, last = np.floor(low[:2] / cell) - 1, np.ceil(high[:2] / cell) + 1
         columns, rows = (int(n) + 1 for n in last - first)
@@ -226,8 +226,8 @@ class FixedShapes:
 @lru_cache(maxsize=8)
 def _read(file: Path, stamp: int) -> FixedShapes:
     """Read the shapes of a file; `stamp`, its modification time, is part of the cache key."""
-    mujoco = needed_library("mujoco", "reading MJCF")
-    with naming(file.name, file):
+    mujoco = import_library("mujoco", "reading MJCF")
+    with add_file_to_errors(file.name, file):
         model = compile_model(Source.of("", file))
     data = mujoco.MjData(model)
     mujoco.mj_kinematics(model, data)

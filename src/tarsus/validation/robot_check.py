@@ -84,7 +84,7 @@ class CheckedRobot:
         return asdict(self)
 
 
-def named(names: Sequence[str]) -> dict[str, str]:
+def select_robots(names: Sequence[str]) -> dict[str, str]:
     """Select the robots to check.
 
     Parameters
@@ -115,7 +115,7 @@ def named(names: Sequence[str]) -> dict[str, str]:
     return chosen
 
 
-def checked(
+def check_robots(
     chosen: dict[str, str],
     seconds: float = SECONDS,
     on_progress: Callable[[str], None] = print,

@@ -106,7 +106,7 @@ def validate(
     _engine.cache_clear()  # the Python file of a law may have changed
     cases = [(e.law, e.stepper, name) for e in engines(law, stepper, settings) for name in names]
     # sorted by scene, whatever the order of the jobs
-    jobs = [Job(", ".join(case), partial(rows_of, *case, unclaimed)) for case in cases]
+    jobs = [Job(", ".join(case), partial(measure_law, *case, unclaimed)) for case in cases]
     rows = [row for result in run_jobs(jobs, workers, on_progress) for row in result]
     return sorted(rows, key=lambda row: names.index(row.scene))
 
@@ -124,15 +124,15 @@ def _load() -> None:
         robots.load(name)
 
 
-def rows_of(law: str, stepper: str, scene: str, unclaimed: bool) -> list[ValidationRow]:
+def measure_law(law: str, stepper: str, scene: str, unclaimed: bool) -> list[ValidationRow]:
     """Measure one scene under one law and stepper."""
     engine, refusal = _engine(law, stepper)
     if refusal:
         return [_without_numbers(scene, engine, NOT_MODELED, refusal)]
-    return measured(engine, scene, unclaimed)
+    return measure_scene(engine, scene, unclaimed)
 
 
-def measured(engine: Engine, scene: str, unclaimed: bool = False) -> list[ValidationRow]:
+def measure_scene(engine: Engine, scene: str, unclaimed: bool = False) -> list[ValidationRow]:
     """Measure one scene on an engine."""
     instance = registry.member_class(SCENES, "scene", scene, ValidationScene)()
     return list(_rows(scene, instance, engine, unclaimed))

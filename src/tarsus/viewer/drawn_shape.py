@@ -30,7 +30,7 @@ class DrawnShape:
     color: Color = GRAY
 
 
-def merged(shapes: list[DrawnShape]) -> list[DrawnShape]:
+def merge_shapes(shapes: list[DrawnShape]) -> list[DrawnShape]:
     """Merge the shapes into one for each body and color; drop empty meshes."""
 
     def key(shape: DrawnShape) -> tuple[int, Color]:

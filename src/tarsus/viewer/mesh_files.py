@@ -50,7 +50,7 @@ def _load(path: Path, modified: int, files: RobotFiles) -> list[tuple[Mesh, Colo
         raise InvalidFile(f"cannot read the mesh {path.name}: {error}.", path.name) from error
     scale = meters(scene.units)
     return [
-        (creased(scale * np.asarray(part.vertices, float), np.asarray(part.faces)), color)
+        (split_creases(scale * np.asarray(part.vertices, float), np.asarray(part.faces)), color)
         for part, color in zip(parts, colors, strict=True)
         if len(getattr(part, "faces", ()))
     ]
@@ -72,7 +72,7 @@ def color(rgba: NDArray[Any]) -> Color:
     return red, green, blue
 
 
-def creased(vertices: NDArray[Any], faces: NDArray[Any]) -> Mesh:
+def split_creases(vertices: NDArray[Any], faces: NDArray[Any]) -> Mesh:
     """Duplicate the vertices of a mesh along sharp edges, so that these are shaded sharp.
 
     Face corners at the same position share a vertex only if their face normals are similar.

@@ -9,7 +9,7 @@ import numpy as np
 
 from tarsus.dynamics.poses import poses
 from tarsus.dynamics.robot import Robot
-from tarsus.model.files import needed_library
+from tarsus.model.files import import_library
 from tarsus.model.mechanism import WORLD
 from tarsus.model.mjcf_compile import compile_model
 from tarsus.model.mjcf_source import Source
@@ -29,7 +29,7 @@ def mjcf_shapes(robot: Robot, path: Path) -> list[DrawnShape]:
     Placeholders of missing mesh files are not drawn.
     """
     # body poses of MuJoCo and of Tarsus at the same coordinates
-    mujoco = needed_library("mujoco", "reading MJCF")
+    mujoco = import_library("mujoco", "reading MJCF")
     source = Source.of("", path, robot.origin.options.get("asset_folders") or ())
     model = compile_model(source)
     data = mujoco.MjData(model)
@@ -72,7 +72,9 @@ def _mesh(model: Any, geom: int, absent: set[str]) -> Mesh | None:
         first, count = int(model.mesh_vertadr[mesh]), int(model.mesh_vertnum[mesh])
         face, faces = int(model.mesh_faceadr[mesh]), int(model.mesh_facenum[mesh])
         vertices = np.array(model.mesh_vert[first : first + count], float)
-        return mesh_files.creased(vertices, np.array(model.mesh_face[face : face + faces], int))
+        return mesh_files.split_creases(
+            vertices, np.array(model.mesh_face[face : face + faces], int)
+        )
     makers = {
         SPHERE: lambda: solids.sphere(size[0]),
         CAPSULE: lambda: solids.capsule(size[0], size[1]),

@@ -27,7 +27,7 @@ CONE_OPACITY = 0.25
 MAX_CONTACTS = 64  # contacts that are shown at once
 
 
-def viser() -> Any:
+def import_viser() -> Any:
     """Import the library viser; raise MissingPackage if it is not installed."""
     try:
         import viser
@@ -228,7 +228,7 @@ class Page:
     """
 
     def __init__(self, title: str, address: Address | None = None) -> None:
-        library, address = viser(), Address() if address is None else address
+        library, address = import_viser(), Address() if address is None else address
         guard = Guard(address)
         number = free_port(address.host, address.port)
         with contextlib.redirect_stdout(io.StringIO()):  # viser prints a banner

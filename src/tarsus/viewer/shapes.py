@@ -15,7 +15,7 @@ from tarsus.model.files import root_tag
 from tarsus.model.mechanism import WORLD, Candidate, Mechanism
 from tarsus.model.poses import Pose
 from tarsus.viewer import solids
-from tarsus.viewer.drawn_shape import Color, DrawnShape, merged
+from tarsus.viewer.drawn_shape import Color, DrawnShape, merge_shapes
 from tarsus.viewer.mjcf_shapes import mjcf_shapes
 from tarsus.viewer.model_shapes import model_shapes
 from tarsus.viewer.solids import Mesh
@@ -43,7 +43,7 @@ def drawn_shapes(robot: Robot) -> list[DrawnShape]:
     shapes = model_shapes(robot)
     if not shapes and robot.origin.file and is_file(path) and root_tag(path) == "mujoco":
         shapes = mjcf_shapes(robot, path)
-    shapes = merged(shapes or links(robot))
+    shapes = merge_shapes(shapes or links(robot))
     if not shapes:
         raise UnmetCondition(
             f"{robot.name!r} has nothing to draw: it has no shapes, links or masses.", robot.name
@@ -78,7 +78,7 @@ def links(robot: Mechanism) -> list[DrawnShape]:
             radius = max(0.15 * LINK_RADIUS * size, min(radii))
             for end in ends if joints else [middle]:
                 if np.linalg.norm(end) > MIN_LINK_LENGTH:
-                    mesh = solids.between(np.zeros(3), end, radius)
+                    mesh = solids.capsule_between(np.zeros(3), end, radius)
                     shapes.append(DrawnShape(k, mesh, METAL))
         # contact spheres
         for candidate in candidates:
@@ -123,4 +123,4 @@ def _hull(points: Array) -> list[Mesh]:
     faces = hull.simplices
     a, b, c = (spread[faces[:, k]] for k in range(3))
     inward = np.einsum("ij,ij->i", np.cross(b - a, c - a), hull.equations[:, :3]) < 0
-    return [solids.sharp(Mesh(spread, np.where(inward[:, None], faces[:, ::-1], faces)))]
+    return [solids.separate_faces(Mesh(spread, np.where(inward[:, None], faces[:, ::-1], faces)))]

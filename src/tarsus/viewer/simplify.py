@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tarsus.viewer.drawn_shape import DrawnShape
-from tarsus.viewer.mesh_files import creased
+from tarsus.viewer.mesh_files import split_creases
 from tarsus.viewer.solids import Mesh
 
 Array = NDArray[Any]
@@ -55,7 +55,7 @@ def hull(mesh: Mesh, faces: int) -> Mesh:
     triangles = convex.simplices
     a, b, c = (corners[triangles[:, k]] for k in range(3))
     inward = np.einsum("ij,ij->i", np.cross(b - a, c - a), convex.equations[:, :3]) < 0
-    return creased(corners, np.where(inward[:, None], triangles[:, ::-1], triangles))
+    return split_creases(corners, np.where(inward[:, None], triangles[:, ::-1], triangles))
 
 
 def _directions(count: int) -> Array:

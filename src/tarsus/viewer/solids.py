@@ -63,7 +63,7 @@ def merge_meshes(meshes: list[Mesh]) -> Mesh:
     return Mesh(np.concatenate([mesh.vertices for mesh in meshes]), np.concatenate(faces))
 
 
-def sharp(mesh: Mesh) -> Mesh:
+def separate_faces(mesh: Mesh) -> Mesh:
     """Separate the vertices of every face, so that all edges look sharp."""
     return Mesh(mesh.vertices[mesh.faces.ravel()], np.arange(mesh.faces.size).reshape(-1, 3))
 
@@ -73,7 +73,7 @@ def box(half: ArrayLike) -> Mesh:
     corners = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)], float)
     sides = ((0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3))
     faces = [triangle for a, b, c, d in sides for triangle in ((a, b, c), (a, c, d))]
-    return sharp(Mesh(corners * np.asarray(half, float), np.array(faces)))
+    return separate_faces(Mesh(corners * np.asarray(half, float), np.array(faces)))
 
 
 def sphere(radius: float) -> Mesh:
@@ -111,7 +111,7 @@ def arrow(radius: float, length: float, head: float) -> Mesh:
     return _revolve([*parts, [(radius, neck), (wide, neck)], [(wide, neck), (0.0, length)]])
 
 
-def between(a: ArrayLike, b: ArrayLike, radius: float) -> Mesh:
+def capsule_between(a: ArrayLike, b: ArrayLike, radius: float) -> Mesh:
     """Create a capsule from one point (3,) to another."""
     start, end = np.asarray(a, float), np.asarray(b, float)
     length = float(np.linalg.norm(end - start))

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from tarsus.errors import InvalidValue, TarsusWarning, Unsupported
 from tarsus.files import atomic_write
-from tarsus.model.files import needed_library
+from tarsus.model.files import import_library
 from tarsus.viewer.arrows import Scale, arrows, cones
 from tarsus.viewer.body_poses import GRID_SPACING, MAX_OVERLAID, grid_positions
-from tarsus.viewer.drawn_shape import merged
+from tarsus.viewer.drawn_shape import merge_shapes
 from tarsus.viewer.ground import ground_shapes, level, terrain_of
 from tarsus.viewer.merged_robots import MergedRobots
 from tarsus.viewer.ray_caster import VIEW, Camera, PlacedSolid, RenderScene, Solid, render_image
@@ -158,7 +158,7 @@ class Stage:
             contacts_of = self._contacts(time)
             for contacts, offset in contacts_of if small_grid else contacts_of[:1]:
                 for shapes, opaque in ((arrows, True), (cones, False)):
-                    drawn = merged(shapes(contacts, self._scale))
+                    drawn = merge_shapes(shapes(contacts, self._scale))
                     placed += [PlacedSolid(Solid(s), offset, np.eye(3), opaque) for s in drawn]
         return render_image(RenderScene(placed, self._level), self._camera(step))
 
@@ -289,14 +289,14 @@ def write(frames: Iterator[NDArray[np.uint8]], path: Path, rate: float) -> None:
 
 def save(image: NDArray[np.uint8], path: Path) -> None:
     """Write an image (height, width, 3) as .png, atomically."""
-    library = needed_library("PIL.Image", "writing an image", "view")
+    library = import_library("PIL.Image", "writing an image", "view")
     with atomic_write(path) as temporary:
         library.fromarray(image).save(temporary, format="PNG", optimize=True)
 
 
 def _mp4(frames: Iterator[NDArray[np.uint8]], path: Path, rate: float) -> None:
     """Write H.264, which every browser plays."""
-    av = needed_library("av", "writing an .mp4", "view")
+    av = import_library("av", "writing an .mp4", "view")
     with av.open(str(path), "w", format="mp4", options={"movflags": "faststart"}) as video:
         stream: Any = None
         for image in frames:
@@ -313,7 +313,7 @@ def _mp4(frames: Iterator[NDArray[np.uint8]], path: Path, rate: float) -> None:
 
 def _gif(frames: Iterator[NDArray[np.uint8]], path: Path, rate: float) -> None:
     """Write an animated GIF that repeats forever, with one palette for all frames."""
-    library = needed_library("PIL.Image", "writing a .gif", "view")
+    library = import_library("PIL.Image", "writing a .gif", "view")
     images = [library.fromarray(image) for image in frames]
     palette = images[len(images) // 2].quantize(256, dither=0)
     flat = [image.quantize(palette=palette, dither=0) for image in images]
@@ -328,11 +328,11 @@ def _gif(frames: Iterator[NDArray[np.uint8]], path: Path, rate: float) -> None:
     )
 
 
-def labeled(image: NDArray[np.uint8], text: str) -> NDArray[np.uint8]:
+def draw_label(image: NDArray[np.uint8], text: str) -> NDArray[np.uint8]:
     """Write a line of text in the upper left corner of an image."""
-    library = needed_library("PIL.Image", "labeling an image", "view")
-    drawing = needed_library("PIL.ImageDraw", "labeling an image", "view")
-    fonts = needed_library("PIL.ImageFont", "labeling an image", "view")
+    library = import_library("PIL.Image", "labeling an image", "view")
+    drawing = import_library("PIL.ImageDraw", "labeling an image", "view")
+    fonts = import_library("PIL.ImageFont", "labeling an image", "view")
     size = max(image.shape[0] // 30, 10)
     canvas = library.fromarray(image)
     font = fonts.load_default(size)
@@ -358,11 +358,11 @@ def render_frames(
     """
     suffix = "" if speed == 1 else f" ({speed:g}x speed)"
     for k, time in enumerate(times):
-        yield labeled(stage.frame(float(time)), f"{time:.2f} s{suffix}")
+        yield draw_label(stage.frame(float(time)), f"{time:.2f} s{suffix}")
         if report:
             report((k + 1) / len(times))
 
 
 def strip(stage: Stage, times: Array) -> NDArray[np.uint8]:
     """Render the frames at times (n,), in s, side by side in one image."""
-    return np.concatenate([labeled(stage.frame(float(t)), f"{t:.2f} s") for t in times], axis=1)
+    return np.concatenate([draw_label(stage.frame(float(t)), f"{t:.2f} s") for t in times], axis=1)

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from tarsus.model.files import needed_library
+from tarsus.model.files import import_library
 from tarsus.model.to_urdf import to_urdf
 from tarsus_bench.peers.base import FRICTION, Array, PeerSession, Work
 
@@ -30,7 +30,7 @@ class DartPeer(PeerSession):
     def __init__(self, work: Work, variant: str) -> None:
         # the world and the robot
         super().__init__(work, variant)
-        self._dart = needed_library("dartpy", "its benchmark", "peers")
+        self._dart = import_library("dartpy", "its benchmark", "peers")
         dart: Any = self._dart
         self._world = dart.simulation.World()
         self._world.setTimeStep(work.dt)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tarsus.model.files import needed_library
+from tarsus.model.files import import_library
 from tarsus.model.to_urdf import to_urdf
 from tarsus_bench.peers.base import (
     FRICTION,
@@ -34,7 +34,7 @@ class DrakePeer(PeerSession):
     def __init__(self, work: Work, variant: str) -> None:
         # the diagram: floor, robot, servo
         super().__init__(work, variant)
-        self._all = needed_library("pydrake.all", "its benchmark", "peers")
+        self._all = import_library("pydrake.all", "its benchmark", "peers")
         drake: Any = self._all
         builder = drake.DiagramBuilder()
         plant, scene = drake.AddMultibodyPlantSceneGraph(builder, time_step=work.dt)

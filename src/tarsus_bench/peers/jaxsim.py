@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tarsus.model.files import needed_library
+from tarsus.model.files import import_library
 from tarsus_bench.peers.base import (
     FRICTION,
     Array,
@@ -36,8 +36,8 @@ class JaxSimPeer(PeerSession):
     def __init__(self, work: Work, variant: str) -> None:
         # build the bodies directly, because JaxSim needs a program of Gazebo to read URDF
         super().__init__(work, variant)
-        self._jaxsim = needed_library("jaxsim", "its benchmark", "peers")
-        self._jax = needed_library("jax", "JaxSim's benchmark", "peers")
+        self._jaxsim = import_library("jaxsim", "its benchmark", "peers")
+        self._jax = import_library("jax", "JaxSim's benchmark", "peers")
         js, rbda = self._jaxsim.api, self._jaxsim.rbda
         kinds = js.model.IntegratorType
         model = js.model.JaxSimModel.build(
@@ -70,7 +70,7 @@ class JaxSimPeer(PeerSession):
 
     def _description(self) -> Any:
         """Describe bodies and hinges for JaxSim; inertias (6, 6) are in the frames of the links."""
-        parts = needed_library("jaxsim.parsers.descriptions", "its benchmark", "peers")
+        parts = import_library("jaxsim.parsers.descriptions", "its benchmark", "peers")
         robot, sixd = self._work.robot, self._jaxsim.math.Inertia.to_sixd
         # the bodies
         links = [
@@ -154,8 +154,8 @@ class JaxSimPeer(PeerSession):
 def _loop() -> Callable[..., Any]:
     """Compile a loop of steps with the servo, whose count and dt are arguments."""
     jax, js = (
-        needed_library("jax", "JaxSim", "peers"),
-        needed_library("jaxsim", "its benchmark", "peers").api,
+        import_library("jax", "JaxSim", "peers"),
+        import_library("jaxsim", "its benchmark", "peers").api,
     )
 
     def several(model: Any, data: Any, posture: Any, kp: Any, kd: Any, steps: Any) -> Any:
@@ -178,8 +178,8 @@ def _spheres(radii: tuple[float, ...]) -> Any:
         Radii of the spheres around the contact points, m.
     """
     jax, jaxsim = (
-        needed_library("jax", "JaxSim", "peers"),
-        needed_library("jaxsim", "its benchmark", "peers"),
+        import_library("jax", "JaxSim", "peers"),
+        import_library("jaxsim", "its benchmark", "peers"),
     )
     base: Any = jaxsim.rbda.contacts.SoftContacts
     down = np.outer(radii, [0.0, 0.0, -1.0])

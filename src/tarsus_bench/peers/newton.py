@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from tarsus.model.files import needed_library
+from tarsus.model.files import import_library
 from tarsus.model.to_urdf import to_urdf
 from tarsus.mujoco_runs.library import mujoco
 from tarsus_bench.peers.base import FRICTION, Array, PeerSession, Work
@@ -27,11 +27,11 @@ class NewtonPeer(PeerSession):
     def __init__(self, work: Work, variant: str) -> None:
         # the robot with its drives, and the floor
         super().__init__(work, variant)
-        self._warp = needed_library("warp", "Newton's benchmark", "peers")
+        self._warp = import_library("warp", "Newton's benchmark", "peers")
         self._warp.config.quiet = True
         self._warp.set_device("cpu")
-        needed_library("mujoco_warp", "Newton's benchmark", "peers")
-        newton: Any = needed_library("newton", "its benchmark", "peers")
+        import_library("mujoco_warp", "Newton's benchmark", "peers")
+        newton: Any = import_library("newton", "its benchmark", "peers")
         self._newton = newton
         builder = newton.ModelBuilder(
             up_axis=newton.Axis.Z, gravity=work.robot.gravity_acceleration

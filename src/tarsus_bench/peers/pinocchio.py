@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tarsus.model.files import needed_library
+from tarsus.model.files import import_library
 from tarsus.model.to_urdf import to_urdf
 from tarsus_bench.peers.base import FRICTION, Array, PeerSession, Work
 
@@ -27,7 +27,7 @@ class PinocchioPeer(PeerSession):
     def __init__(self, work: Work, variant: str) -> None:
         # the robot, with a frame at every sphere
         super().__init__(work, variant)
-        pin: Any = needed_library("pinocchio", "its benchmark", "peers")
+        pin: Any = import_library("pinocchio", "its benchmark", "peers")
         self._pin = pin
         # a continuous joint would get a sine and a cosine as coordinates
         text = to_urdf(work.robot).replace('"continuous"', '"revolute"')

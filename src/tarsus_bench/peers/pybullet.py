@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from tarsus.model.files import needed_library
+from tarsus.model.files import import_library
 from tarsus.model.to_urdf import to_urdf
 from tarsus_bench.peers.base import FRICTION, Array, PeerSession, Work
 
@@ -27,7 +27,7 @@ class PyBulletPeer(PeerSession):
 
     def __init__(self, work: Work, variant: str) -> None:
         # the floor and the robot, without self-contact
-        bullet: Any = needed_library("pybullet", "its benchmark", "peers")
+        bullet: Any = import_library("pybullet", "its benchmark", "peers")
         super().__init__(work, variant)
         self._bullet = bullet
         bullet.connect(bullet.DIRECT)

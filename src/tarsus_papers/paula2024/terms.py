@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusError
 from tarsus.model.conventions import to_pinocchio
-from tarsus.model.files import needed_library
+from tarsus.model.files import import_library
 from tarsus.model.to_mjcf import to_mjcf
 from tarsus_papers.base import Check, Exhibit, Finding, Table, Task
 from tarsus_papers.paula2024.walk import LEFT_FORELEG, cheetah
@@ -132,7 +132,7 @@ BY_DIFFERENCES = {
 def _by_pinocchio(robot: Robot, states: tuple[Array, Array]) -> dict[str, float]:
     """Compare the terms entry by entry with Pinocchio; nothing if it is not installed."""
     try:
-        pin = needed_library("pinocchio", "a comparison with Pinocchio", "peers")
+        pin = import_library("pinocchio", "a comparison with Pinocchio", "peers")
     except TarsusError:
         return {}
     with tempfile.TemporaryDirectory() as folder:

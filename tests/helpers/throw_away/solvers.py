@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from casadi import SX
 
-from tarsus.contact.solvers._prox import projected
+from tarsus.contact.solvers._prox import project_contact
 from tarsus.contact.solvers.base import (
     HardProblem,
     Outcome,
@@ -29,7 +29,7 @@ class Backwards(Solver):
             new = list(old)
             for i in reversed(range(len(old))):
                 xi = residual_velocity(hard, i, new)
-                new[i] = projected(hard, i, old[i], xi, steps[i])
+                new[i] = project_contact(hard, i, old[i], xi, steps[i])
             return new, carried
 
         return iterate(hard, start, sweep, self.maximum)

@@ -18,7 +18,7 @@ from tarsus.dynamics.robot import Robot
 from tarsus.model.mjcf import read_mjcf
 from tarsus.model.solids import Pair
 from tarsus.morphology.distances import segment_distances, solid_distance
-from tarsus.morphology.self_contacts import postures, self_contacts
+from tarsus.morphology.self_contacts import draw_postures, self_contacts
 from tarsus.simulation.step_program import step_program
 
 BALL = """
@@ -161,7 +161,7 @@ def test_falls_with_self_collision_do_not_diverge() -> None:
     simulation = Simulation(robot, self_collision=True, contacts="all", worlds=worlds)
     # postures in which nothing overlaps
     q = np.tile(simulation.q[:1], (worlds, 1))
-    drawn = postures(robot, 2000)
+    drawn = draw_postures(robot, 2000)
     q[:, 7:] = drawn[gaps(robot, drawn).min(1) > 0.01][:worlds, 7:]
     turned = random.normal(size=(worlds, 4))
     q[:, 2], q[:, 3:7] = 1.2, turned / np.linalg.norm(turned, axis=1, keepdims=True)

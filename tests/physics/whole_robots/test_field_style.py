@@ -14,7 +14,7 @@ from helpers.warned import warned
 
 import tarsus
 from tarsus.errors import InvalidFile
-from tarsus.validation.robot_check import checked
+from tarsus.validation.robot_check import check_robots
 
 LEG = """<body name="{name}_hip" pos="{x} {y} 0"><inertial pos="0 0 0" mass=".7"
     diaginertia=".001 .001 .001"/><joint name="{name}_abad" class="abduction"/>
@@ -74,7 +74,7 @@ def test_file_servos_make_the_robot_stand(file: Path) -> None:
         robot = tarsus.load(file)
     assert robot.material["mu"] == 0.8
     assert {c.name: c.friction for c in robot.candidates}["FL"] == 1.0
-    (row,) = checked({"field": str(file)}, 2.0, lambda text: None)
+    (row,) = check_robots({"field": str(file)}, 2.0, lambda text: None)
     assert (row.outcome, row.servos, row.unconverged) == ("stands", "own", 0)
     simulation = tarsus.Simulation(robot, *SOFT, actuators="file", dt=0.002)
     simulation.advance(2.0)

@@ -15,7 +15,7 @@ from tarsus.contact.material import restitution
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusError, UnmetCondition
 from tarsus.model.mjcf import read_mjcf
-from tarsus.validation.robot_check import named
+from tarsus.validation.robot_check import select_robots
 from tarsus.validation.two_engines import comparison, mujoco_run
 from tarsus.validation.two_engines.robot_run import Array, RobotRun
 from tarsus.validation.two_engines.run_difference import POSE_TOLERANCE, ComparisonRow
@@ -219,7 +219,7 @@ def test_a_robot_file_moves_as_in_mujoco(name: str, drops: float, falls: float) 
 
     An impact is one step of Tarsus and many of MuJoCo. The stand agrees to 1 mm and 0.2 deg.
     """
-    every = comparison.rows(named([name]), lambda _: None)
+    every = comparison.rows(select_robots([name]), lambda _: None)
     rows = {row.scene: row for row in every if row.settings in ("", comparison.HARD)}
     assert rows[comparison.FLIES].order == pytest.approx(1, abs=0.1)
     for scene, least in (

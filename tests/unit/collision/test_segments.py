@@ -8,7 +8,7 @@ import pytest
 from casadi import DM, SX
 from scipy.optimize import lsq_linear
 
-from tarsus.collision.closest_point.segments import Segment, between, contact_frame
+from tarsus.collision.closest_point.segments import Segment, closest_offset, contact_frame
 from tarsus.morphology.distances import segment_distances
 
 KINDS = [(True, True), (True, False), (False, True), (False, False)]
@@ -28,7 +28,7 @@ def test_closest_points_minimize_the_distance(balls: tuple[bool, bool]) -> None:
         Segment(m, None) if ball else Segment(m, d, ca.dot(d, d))
         for (m, d), ball in zip((ends[:2], ends[2:]), balls, strict=True)
     ]
-    vector, along = between(*segments)
+    vector, along = closest_offset(*segments)
     found = ca.Function("between", ends, [vector, along])
     for _ in range(200):
         m1, d1, m2, d2 = random.normal(size=(4, 3)) * [[1.0], [0.7], [1.0], [0.7]]
@@ -43,7 +43,7 @@ def test_closest_points_minimize_the_distance(balls: tuple[bool, bool]) -> None:
 def test_parallel_segments_touch_in_the_middle_of_their_overlap() -> None:
     d = SX([0.0, 0.0, 1.0])
     one, other = Segment(SX([0.0, 0.0, 0.0]), d, 1.0), Segment(SX([1.0, 0.0, 1.0]), d, 1.0)
-    vector, along = between(one, other)
+    vector, along = closest_offset(one, other)
     np.testing.assert_allclose(np.array(DM(vector)).ravel(), [-1.0, 0.0, 0.0], atol=1e-5)
     assert float(DM(along)) == pytest.approx(0.5, abs=1e-3)
 

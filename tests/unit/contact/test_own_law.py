@@ -13,7 +13,7 @@ import tarsus
 from tarsus import cli
 from tarsus.commands import _inspection
 from tarsus.comparison.laws import compare
-from tarsus.comparison.picture import picture
+from tarsus.comparison.picture import draw_comparison
 from tarsus.comparison.report import rows
 from tarsus.errors import InvalidFile, InvalidValue, UnknownName, Unsupported
 
@@ -70,7 +70,7 @@ def test_a_user_law_appears_in_compare(own: Path, tmp_path: Path) -> None:
     assert hard["creep_max"] < 0.1 * mine["creep_max"]
     assert hard["mean_load"] == pytest.approx(1, abs=0.05)
     assert hard["energy_residual_J"] < 0.1
-    picture(runs, robot, tmp_path / "laws.png")
+    draw_comparison(runs, robot, tmp_path / "laws.png")
     assert (tmp_path / "laws.png").read_bytes().startswith(b"\x89PNG")
 
 

@@ -13,9 +13,9 @@ from helpers.refused import refused
 from scipy import stats
 
 import tarsus
-from tarsus.algebra.random_numbers import WORD, scrambled, seed_words, uniform
+from tarsus.algebra.random_numbers import WORD, draw_words, hash_seed, uniform
 from tarsus.environments import names
-from tarsus.environments.control_program import traced
+from tarsus.environments.control_program import trace_period
 from tarsus.environments.episode_start import _tilt
 from tarsus.environments.gymnasium_api import WorldEnv, WorldsEnv
 from tarsus.errors import IncompatibleOptions, InvalidValue, UnknownName
@@ -43,12 +43,12 @@ def actions(count: int, size: int, at: int) -> np.ndarray:
 def drawn(**changed: np.ndarray) -> np.ndarray:
     """Words and uniform numbers (6, COUNT), one of what they depend on counted."""
     seed, world, count, stream = SX.sym("seed", 4), *(SX.sym(name) for name in "wcs")
-    words = scrambled(seed, world, count, stream)
+    words = draw_words(seed, world, count, stream)
     all_of = Function("f", [seed, world, count, stream], [vertcat(*words, *uniform(words))])
     given = {"world": np.full(COUNT, 3.0), "count": np.full(COUNT, 7.0), "stream": np.zeros(COUNT)}
     given |= changed
     columns = [DM(given[name][None]) for name in ("world", "count", "stream")]
-    seeds = DM(np.tile(seed_words(1)[:, None], COUNT))
+    seeds = DM(np.tile(hash_seed(1)[:, None], COUNT))
     return np.array(all_of.map(COUNT)(seeds, *columns))
 
 
@@ -180,7 +180,7 @@ def test_laws_with_default_kinetic_friction_are_traced(worlds: tarsus.Environmen
     law = resolve.law("macro")
     assert "mu_K" not in law.parameters()
     scene = replace(worlds.work.scene, law=law)
-    sizes = traced(replace(worlds.work, scene=scene, steps=1)).sizes
+    sizes = trace_period(replace(worlds.work, scene=scene, steps=1)).sizes
     assert {f"law.{name}" for name in law.parameters()} <= set(sizes)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from casadi import SX
 
-from tarsus.algebra.elimination import UNKNOWNS_PER_LOOP, eliminated_dense, solve_tree
+from tarsus.algebra.elimination import UNKNOWNS_PER_LOOP, eliminate_dense, solve_tree
 from tarsus.program.codegen.emit import MIN_OUTLINED_LINES, Emitter, ir_text
 from tarsus.program.codegen.kernels import ColdShell
 from tarsus.program.codegen.layout import Target
@@ -151,7 +151,7 @@ def test_a_linear_system_is_solved_in_rolled_loops(size: int) -> None:
 
     def in_rounds(K: SX, rhs: list[SX], b: Builder) -> list[SX]:
         rows = [[K[i, j] for j in range(size)] for i in range(size)]
-        return eliminated_dense(rows, b).solve(rhs)
+        return eliminate_dense(rows, b).solve(rhs)
 
     rounds = solved(in_rounds)
     written_out = solved(lambda K, rhs, _: solve_tree(K, rhs))

@@ -369,7 +369,7 @@ def test_a_folder_at_the_object_path_leaves_no_temporary_files(own_cache: Path) 
 
 
 def test_the_assembly_is_available() -> None:
-    assert "ret" in native.assembly(small(), Target(1))
+    assert "ret" in native.compile_to_assembly(small(), Target(1))
 
 
 # ---------------------------------------------------------------- memory

@@ -56,7 +56,7 @@ def usual_program():
 
 
 def test_a_kernel_has_one_world_per_thread(program) -> None:
-    text = ptx.ptx(program)
+    text = ptx.compile_to_ptx(program)
     assert ".visible .entry kernel(" in text and ".target sm_90" in text
     assert "ld.global" in text and "fma.rn.f32" in text
     assert (
@@ -68,7 +68,10 @@ def test_a_kernel_has_one_world_per_thread(program) -> None:
 @pytest.mark.slow
 def test_operations_round_separately_unless_fused_explicitly(program) -> None:
     for bits, scalar in ((32, "float"), (64, "double")):
-        text, ir = ptx.ptx(program, bits), Emitter(program, Target(1, bits), GpuThreads()).text()
+        text, ir = (
+            ptx.compile_to_ptx(program, bits),
+            Emitter(program, Target(1, bits), GpuThreads()).text(),
+        )
         arithmetic = re.findall(r"\s(?:add|sub|mul|div|fma|rcp|sqrt)\.(\S*)f(?:32|64)\s", text)
         assert len(arithmetic) > 1000 and set(arithmetic) == {"rn."}
         assert 1000 < text.count("fma.rn.") <= ir.count(f"call {scalar} @llvm.fma.")
@@ -84,7 +87,7 @@ def test_operations_round_separately_unless_fused_explicitly(program) -> None:
 )
 def test_every_chip_s_kernel_assembles(chip: str) -> None:
     flying = tarsus.Simulation("mini_cheetah", contacts=[]).program
-    assert ptx.resources(ptx.ptx(flying, 32, chip), chip) is not None
+    assert ptx.resources(ptx.compile_to_ptx(flying, 32, chip), chip) is not None
 
 
 @pytest.mark.skipif(shutil.which("ptxas") is None, reason="ptxas is not installed")
@@ -92,7 +95,7 @@ def test_slow_assemblers_are_terminated(tmp_path: Path, monkeypatch: pytest.Monk
     """A whole robot's kernel takes it many minutes; its files go with it."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     b = Builder("small")
-    text = ptx.ptx(b.program(y=b.parameter("x") ** 2))
+    text = ptx.compile_to_ptx(b.program(y=b.parameter("x") ** 2))
     with pytest.raises(TimeoutError, match="1e-06 s"):
         ptx.resources(text, seconds=1e-6)
     assert not list(tmp_path.iterdir()) and ptx.resources(text, seconds=60.0) is not None
@@ -102,9 +105,9 @@ def test_tables_too_long_for_float32_indices_are_rejected() -> None:
     b = Builder("long")
     program = b.program(y=b.lookup("long", np.zeros((1 << 24) + 2), b.parameter("x")))
     with refused(IncompatibleOptions, "precision") as caught:
-        ptx.ptx(program, 32)
+        ptx.compile_to_ptx(program, 32)
     assert "16777218" in str(caught.value)
-    assert "ld.global" in ptx.ptx(program, 64)
+    assert "ld.global" in ptx.compile_to_ptx(program, 64)
 
 
 @pytest.mark.skipif(shutil.which("ptxas") is None, reason="ptxas is not installed")
@@ -116,7 +119,7 @@ def test_register_spills_stay_within_limits(
 ) -> None:
     limits = LIMITS if which == "usual_program" else LIMITS_WITH_BRANCH
     found, (stores, loads) = (
-        ptx.resources(ptx.ptx(request.getfixturevalue(which), bits)),
+        ptx.resources(ptx.compile_to_ptx(request.getfixturevalue(which), bits)),
         limits[bits],
     )
     assert found is not None
@@ -130,7 +133,7 @@ def test_terrain_tables_are_read_in_the_kernel() -> None:
     heights = np.random.default_rng(0).uniform(0, 0.02, size=(20, 30))
     sim = tarsus.Simulation("mini_cheetah", terrain=HeightField(heights), controller="trot")
     assert sim.program.tables
-    text = ptx.ptx(sim.program)
+    text = ptx.compile_to_ptx(sim.program)
     assert (
         "ld.global.b32" in text and "ld.b32" not in text
     )  # by pointers to global memory, not generic ones

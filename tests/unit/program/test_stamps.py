@@ -125,7 +125,7 @@ def test_values_are_computed_in_their_section() -> None:
     for section, count in (("five", 5), ("none", 0), ("seven", 7)):
         roots = [ca.sqrt(x[k] + len(section)) for k in range(count)]
         x = b.stamp(section, ca.vertcat(*roots, *(x[k] for k in range(count, 12))))
-    text = native.assembly(b.program(x=x), Target(1))
+    text = native.compile_to_assembly(b.program(x=x), Target(1))
     read = r"\brdtsc\b" if "rdtsc" in text else r"\bmrs\b.*cnt"
     pieces = [len(re.findall(r"\bv?f?sqrt\w*\b", piece)) for piece in re.split(read, text)]
     assert pieces == [0, 5, 0, 7, 0, 0]
@@ -189,7 +189,11 @@ def test_the_reference_writes_zeros() -> None:
 
 @pytest.mark.parametrize(
     "make",
-    [lambda p: Worlds(p, 8, lanes=8), lambda p: Worlds(p, 1, bits=32), lambda p: ptx.ptx(p, 64)],
+    [
+        lambda p: Worlds(p, 8, lanes=8),
+        lambda p: Worlds(p, 1, bits=32),
+        lambda p: ptx.compile_to_ptx(p, 64),
+    ],
     ids=["lanes", "float32", "gpu"],
 )
 def test_unsupported_targets_are_rejected(make) -> None:

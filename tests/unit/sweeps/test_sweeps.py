@@ -23,7 +23,7 @@ from tarsus.errors import IncompatibleOptions, InvalidValue, TarsusError, Unknow
 from tarsus.sweeps import query, spec
 from tarsus.sweeps.chunk_simulation import chunk_simulation
 from tarsus.sweeps.groups import group_worlds
-from tarsus.sweeps.sampling import ListAxis, RangeAxis, sampled
+from tarsus.sweeps.sampling import ListAxis, RangeAxis, sample_axes
 from tarsus.sweeps.store import Store
 from tarsus.viewer.log_accessor import open_log
 
@@ -69,16 +69,16 @@ def test_samples_fill_the_axes() -> None:
         "b": RangeAxis("b", 1.0, 100.0, log=True, steps=2),
         "c": ListAxis("c", ("x", "y")),
     }
-    grid = sampled(axes, "grid", 0, 0)
+    grid = sample_axes(axes, "grid", 0, 0)
     assert len({(a, b, c) for a, b, c in zip(*grid.values(), strict=True)}) == 12
     assert set(grid["b"]) == {1.0, 100.0} and set(grid["a"]) == {0.0, 0.5, 1.0}
-    latin = sampled(axes, "latin", 50, 1)
+    latin = sample_axes(axes, "latin", 50, 1)
     assert sorted((np.array(latin["a"]) * 50).astype(int)) == list(range(50)), "one a stratum"
     exponent = np.log10(latin["b"]) / 2
     assert sorted((exponent * 50).astype(int)) == list(range(50))
     assert latin["c"].count("x") == 25
-    assert sampled(axes, "random", 9, 4) == sampled(axes, "random", 9, 4)
-    assert sampled(axes, "random", 9, 4) != sampled(axes, "random", 9, 5)
+    assert sample_axes(axes, "random", 9, 4) == sample_axes(axes, "random", 9, 4)
+    assert sample_axes(axes, "random", 9, 4) != sample_axes(axes, "random", 9, 5)
     whole = RangeAxis("n", 0, 3, whole=True).at(np.array([0.0, 0.4, 1.0]))
     assert whole == [0, 1, 3] and all(type(n) is int for n in whole)
 

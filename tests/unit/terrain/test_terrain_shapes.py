@@ -27,7 +27,7 @@ from tarsus.terrain.sine import Sine
 from tarsus.terrain.slope import Slope
 from tarsus.viewer import solids
 from tarsus.viewer.ground import SLIPPERY, ground_shapes, level, terrain_of
-from tarsus.viewer.mesh_files import creased
+from tarsus.viewer.mesh_files import split_creases
 from tarsus.viewer.model_shapes import model_shapes
 from tarsus.viewer.page import quaternions
 from tarsus.viewer.shapes import drawn_shapes, links
@@ -77,7 +77,7 @@ def test_solids_have_the_right_volume(mesh: solids.Mesh, expected: float) -> Non
 
 def test_creases_keep_every_triangle() -> None:
     box = solids.box((0.1, 0.2, 0.3))
-    again = creased(box.vertices, box.faces)
+    again = split_creases(box.vertices, box.faces)
     np.testing.assert_allclose(again.vertices[again.faces], box.vertices[box.faces])
     assert len(again.vertices) == 24  # four corners a side, so that all edges are sharp
 

@@ -20,8 +20,8 @@ from tarsus.validation.real.cube_tosses import CubeTosses, data
 from tarsus.validation.real.cube_tosses.candidates import BY_ROLE, SearchRange
 from tarsus.validation.real.cube_tosses.data import EDGE, FRAME, G, Tosses
 from tarsus.validation.real.cube_tosses.errors import errors
-from tarsus.validation.real.cube_tosses.flight import flights, sliding
-from tarsus.validation.real.cube_tosses.identify import folds, identified, mean_interval
+from tarsus.validation.real.cube_tosses.flight import fit_flights, measure_sliding
+from tarsus.validation.real.cube_tosses.identify import folds, identify_parameters, mean_interval
 from tarsus.validation.real.cube_tosses.law_tosses import LawTosses, Tosser
 from tarsus.validation.real.cube_tosses.mujoco_tosses import MujocoTosses
 
@@ -103,7 +103,7 @@ def test_errors_cover_centers_angles_and_corners() -> None:
 
 def test_flight_fit_finds_start_and_velocity_delay() -> None:
     tosses = data.from_arrays({str(k): flown(k) for k in range(6)})
-    found = flights(tosses)
+    found = fit_flights(tosses)
     assert len(found.indices) == 6
     assert found.late == pytest.approx(FRAME / 2, rel=1e-9)
     assert max(found.noise) < 1e-9 and max(found.velocity_noise) < 1e-9
@@ -123,7 +123,7 @@ def test_sliding_fit_finds_friction_and_tilt() -> None:
         rows[:, 0], rows[:, 4:6], rows[:, 6] = 1, np.outer(way, along), EDGE / 2
         rows[:, 10:12] = np.outer(1.5 - drag * time, along)
         toss[str(k)] = rows
-    found = sliding(data.from_arrays(toss))
+    found = measure_sliding(data.from_arrays(toss))
     assert found is not None and found.tosses == 24
     assert found.terms["constant"][0] == pytest.approx(mu, abs=1e-9)
     assert found.terms["cos"][0] == pytest.approx(tilt, abs=1e-9)
@@ -154,14 +154,14 @@ def test_identification_is_judged_on_held_out_tosses() -> None:
     fold = folds(count, 1)
     assert np.bincount(fold).tolist() == [8] * 5
     wanted = np.full(count, 0.23)
-    found = identified(Shifted(wanted), tosses, Shifted.tried, 80, 1)
+    found = identify_parameters(Shifted(wanted), tosses, Shifted.tried, 80, 1)
     assert found.values["mu"] == pytest.approx(0.23, abs=0.003)
     low, high = found.intervals["mu"]
     assert low <= found.values["mu"] <= high and found.diverged == 0
     np.testing.assert_allclose(found.given["position"], 100 * 0.08 / EDGE, rtol=1e-9)
     assert found.held_out["position"].max() < 100 * 0.005 / EDGE
     # one fold wants what no other does: it is judged by what the others want
-    own = identified(Shifted(np.where(fold == 0, 0.1, 0.23)), tosses, Shifted.tried, 80, 1)
+    own = identify_parameters(Shifted(np.where(fold == 0, 0.1, 0.23)), tosses, Shifted.tried, 80, 1)
     np.testing.assert_allclose(own.held_out["position"][fold == 0], 100 * 0.13 / EDGE, rtol=0.05)
     assert own.held_out["position"][fold != 0].max() < 100 * 0.005 / EDGE
 
@@ -204,7 +204,7 @@ def test_friction_is_identified_from_simulated_tosses(tmp_path: Path) -> None:
     path = law.paths(made, {name: np.array([value]) for name, value in true.items()})[0]
     own = Tosses(made.names, path, made.u, made.length)
     tried = {name: law.tried[name] for name in ("mu", "e_N")}
-    found = identified(law, own, tried, 160, 1)
+    found = identify_parameters(law, own, tried, 160, 1)
     assert found.values["mu"] == pytest.approx(0.21, rel=0.05)
     assert found.best["corners"].mean() < 0.25 * found.given["corners"].mean()
     rows = np.concatenate([path[..., 3:], path[..., :3], made.u[..., 3:], made.u[..., :3]], -1)

@@ -19,7 +19,7 @@ from websockets.typing import Subprotocol
 from tarsus.cli import main
 from tarsus.errors import InvalidValue
 from tarsus.viewer.access import Address, Guard
-from tarsus.viewer.page import Page, viser
+from tarsus.viewer.page import Page, import_viser
 
 Headers = Sequence[tuple[str, str]]
 EVIL = "http://evil.example"
@@ -69,7 +69,7 @@ def opened(page: Page, host: str, headers: Headers = (), path: str = "/") -> int
             f"ws://{place}{path}",
             sock=socket.create_connection(("127.0.0.1", port_of(page))),
             additional_headers=given,
-            subprotocols=[Subprotocol(f"viser-v{viser().__version__}")],
+            subprotocols=[Subprotocol(f"viser-v{import_viser().__version__}")],
             compression=None,
         ) as opened_socket:
             opened_socket.recv(timeout=20)  # the scene comes

@@ -17,7 +17,7 @@ import casadi as ca
 from casadi import SX
 
 from tarsus.collision.closest_point.capsule_box import ABSENT_GAP, SAME_POSITION, Block, side_of
-from tarsus.collision.closest_point.segments import Segment, between, clip
+from tarsus.collision.closest_point.segments import Segment, clip, closest_offset
 
 MIN_IMPROVEMENT = 0.05  # relative to the depth: an axis replaces the first only if better by this
 MIN_CROSS_SQUARE = 1e-4  # edges whose unit cross product has a smaller square count as parallel
@@ -259,7 +259,7 @@ def _edges(pose: _RelativePose, first: Block, second: Block) -> tuple[SX, SX, SX
         for n in (1, 2):
             middle += side_of(ca.dot(toward, half_lengths[:, n])) * half[n] * half_lengths[:, n]
         lines.append(Segment(middle, half[0] * half_lengths[:, 0], half[0] ** 2))
-    separation, along = between(*lines)
+    separation, along = closest_offset(*lines)
     assert lines[0].half is not None
     nearest = lines[0].middle + along * lines[0].half
     return best, -across, nearest - 0.5 * separation

@@ -68,7 +68,7 @@ def clip(start: SX, along: SX, sizes: SX) -> tuple[SX, SX]:
     return first, last
 
 
-def between(one: Segment, other: Segment) -> tuple[SX, SX]:
+def closest_offset(one: Segment, other: Segment) -> tuple[SX, SX]:
     """Find the vector between the closest points of two segments, and its position on the first.
 
     The vector (3,), m, leads from `other` to `one`; the position along `one` is from -1 to 1.

@@ -14,7 +14,7 @@ from casadi import SX
 
 from tarsus.collision.closest_point.box_box import find_face_pair
 from tarsus.collision.closest_point.capsule_box import Block, CapsuleBoxContact, capsule_on_box
-from tarsus.collision.closest_point.segments import Segment, between, contact_frame, length
+from tarsus.collision.closest_point.segments import Segment, closest_offset, contact_frame, length
 from tarsus.collision.closest_point.shapes import Shape, shape_of
 from tarsus.dynamics.kinematics import Kinematics
 from tarsus.model.solids import Pair
@@ -51,7 +51,7 @@ class PairContact:
         one: Segment, other: Segment, radius: Radius, other_radius: Radius
     ) -> PairContact:
         """Compute the contact of two capsules with these radii, m."""
-        offset, along = between(one, other)
+        offset, along = closest_offset(one, other)
         gap, frame = length(offset) - (radius + other_radius), contact_frame(offset)
         center = one.middle if one.half is None else one.middle + along * one.half
         point = center - (radius + 0.5 * gap) * frame[0, :].T
@@ -108,5 +108,5 @@ def pair_gaps(pair: Pair, one: Shape, other: Shape) -> list[SX]:
     if isinstance(other, Block):
         contacts = capsule_on_box(one.middle, one.half, pair.first.radius, other)
         return [contact.gap for contact in contacts]
-    offset, _ = between(one, other)
+    offset, _ = closest_offset(one, other)
     return [length(offset) - (pair.first.radius + pair.second.radius)]

@@ -74,7 +74,7 @@ def minimize(hard: HardProblem, R: list[SX], start: list[SX]) -> Outcome:
         Impulses (3,) of the last step.
     """
     builder = hard.builder
-    problem = scaled(hard, R)
+    problem = scale_problem(hard, R)
     begin = {
         "z": ca.vertcat(*(s / u for s, u in zip(flat(start), problem.unit, strict=True))),
         "projected": SX.zeros(3 * len(start)),
@@ -105,7 +105,7 @@ def minimize(hard: HardProblem, R: list[SX], start: list[SX]) -> Outcome:
     return Outcome(triples(impulses), last["steps"], good)
 
 
-def scaled(hard: HardProblem, R: list[SX]) -> Scaled:
+def scale_problem(hard: HardProblem, R: list[SX]) -> Scaled:
     """Scale the problem to units in which R = 1, stored for the iterations."""
     n, G, builder = len(R), hard.problem.G, hard.builder
     roots = [ca.vertcat(1 / ca.sqrt(r[0]), 1 / ca.sqrt(r[1]), 1 / ca.sqrt(r[1])) for r in R]

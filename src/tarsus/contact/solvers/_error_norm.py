@@ -34,7 +34,7 @@ from tarsus.contact.solvers._error_norm_guess import (
     ErrorNormProblem,
     Guess,
     GuessResult,
-    corrected_contact,
+    correct_contact,
     largest_normal,
     sinks_through,
 )
@@ -114,7 +114,7 @@ def minimize(equations: ErrorNormProblem, guess: Guess, builder: Builder) -> Min
         now = Guess.from_registers(values)
         impulses, columns = contact_impulses(equations, now)
         single = values["passes"] >= JOINT_PASSES
-        new, wrong = corrected(equations, now, impulses, columns, single)
+        new, wrong = correct_guess(equations, now, impulses, columns, single)
         state = {"impulse": ca.vertcat(*impulses), "passes": values["passes"] + 1, "wrong": wrong}
         return new.to_registers() | state, wrong
 
@@ -162,7 +162,7 @@ def contact_impulses(equations: ErrorNormProblem, guess: Guess) -> tuple[list[SX
     return impulses, A[::3]
 
 
-def corrected(
+def correct_guess(
     equations: ErrorNormProblem, guess: Guess, impulses: list[SX], columns: Matrix, single: SX
 ) -> tuple[Guess, SX]:
     """Correct a guess; also return 1 if any contact was wrong.
@@ -174,7 +174,7 @@ def corrected(
     largest = largest_normal(impulses)
     # the correction of each contact
     changes = [
-        corrected_contact(
+        correct_contact(
             equations,
             guess,
             i,

@@ -133,7 +133,7 @@ class GuessResult:
     largest: SX
 
 
-def corrected_contact(
+def correct_contact(
     equations: ErrorNormProblem, guess: Guess, i: int, result: GuessResult
 ) -> tuple[SX, SX]:
     """Correct the state of contact i (in the order of `Guess`); also return 1 if it was wrong."""

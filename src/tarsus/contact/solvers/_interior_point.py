@@ -25,7 +25,7 @@ from tarsus.algebra.projections import TINY
 from tarsus.algebra.second_order_cone import approach, lorentz, reflected, squared_slide
 from tarsus.contact.problem import RegularizedSolver
 from tarsus.contact.solvers._exact_blocks import LocalBlock, gauss_seidel
-from tarsus.contact.solvers._prox import projected
+from tarsus.contact.solvers._prox import project_contact
 from tarsus.contact.solvers.base import (
     STAGES,
     HardProblem,
@@ -271,7 +271,7 @@ def interior_point(hard: HardProblem, first: SX) -> Outcome:
     projections = []
     for i, L in enumerate(impulses):
         r = step_sizes(hard.problem.G[i, i])
-        projections.append(projected(hard, i, L, residual_velocity(hard, i, impulses), r))
+        projections.append(project_contact(hard, i, L, residual_velocity(hard, i, impulses), r))
     moving = has_changed(ca.vertcat(*impulses), ca.vertcat(*projections), hard.p)
     return Outcome(impulses, last["steps"], ca.logic_not(moving), roots)
 

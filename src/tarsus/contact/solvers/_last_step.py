@@ -20,7 +20,7 @@ import casadi as ca
 from casadi import SX
 
 from tarsus.algebra.blocks import triples
-from tarsus.algebra.elimination import eliminated
+from tarsus.algebra.elimination import eliminate
 from tarsus.contact.solvers._cone_edges import BlockSteps, ContactStatus
 from tarsus.contact.solvers._exact_blocks import MIN_TANGENT_MOBILITY
 from tarsus.contact.solvers.base import MAX_DENSE, HardProblem, Outcome
@@ -78,7 +78,7 @@ def with_derivative(hard: HardProblem, outcome: Outcome) -> Outcome:
 
 def solution(K: SX, rest: SX) -> SX:
     """Solve K z = rest for z (3n,), refined once to remove the regularization where possible."""
-    factors = eliminated([ca.horzsplit(row) for row in ca.vertsplit(K)])
+    factors = eliminate([ca.horzsplit(row) for row in ca.vertsplit(K)])
     first = ca.vertcat(*factors.solve(entries(rest)))
     regularization = REGULARIZATION / (1 + REGULARIZATION) * ca.diag(K) * first
     return first + ca.vertcat(*factors.solve(entries(rest - ca.mtimes(K, first) + regularization)))

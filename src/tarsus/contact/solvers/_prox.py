@@ -34,7 +34,7 @@ def in_impulses(hard: HardProblem, start: list[SX], *, successive: bool, maximum
         new = list(old)
         for i in range(n):
             xi = residual_velocity(hard, i, new if successive else old)
-            new[i] = projected(hard, i, old[i], xi, (r[2 * i], r[2 * i + 1]))
+            new[i] = project_contact(hard, i, old[i], xi, (r[2 * i], r[2 * i + 1]))
         return new, carried
 
     return iterate(hard, start, sweep, maximum)
@@ -63,7 +63,7 @@ def in_velocities(hard: HardProblem, start: list[SX], *, successive: bool, maxim
             xi = ca.mtimes(form.W[:, columns_of_contact].T, u if successive else carried["u"]) + _b(
                 hard, i
             )
-            new[i] = projected(hard, i, old[i], xi, (r[2 * i], r[2 * i + 1]))
+            new[i] = project_contact(hard, i, old[i], xi, (r[2 * i], r[2 * i + 1]))
             u = u + ca.mtimes(form.response[:, columns_of_contact], new[i] - old[i])
         return new, {"u": u}
 
@@ -75,7 +75,7 @@ def _b(hard: HardProblem, i: int) -> SX:
     return hard.c[i] - hard.problem.free[i]
 
 
-def projected(hard: HardProblem, i: int, old: SX, xi: SX, r: tuple[SX, SX]) -> SX:
+def project_contact(hard: HardProblem, i: int, old: SX, xi: SX, r: tuple[SX, SX]) -> SX:
     """Project one contact (Eqn. (13)); the radius of its disc is the new normal impulse."""
     normal = projections.half_line(old[0] - r[0] * xi[0])
     tangent = projections.disc(old[1:] - r[1] * xi[1:], hard.mu[i] * normal)

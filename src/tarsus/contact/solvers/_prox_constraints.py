@@ -10,7 +10,7 @@ from casadi import SX
 from tarsus.algebra.blocks import list_triples, triples
 from tarsus.algebra.products import dot
 from tarsus.contact.problem import Bilateral
-from tarsus.contact.solvers._prox import projected
+from tarsus.contact.solvers._prox import project_contact
 from tarsus.contact.solvers.base import HardProblem, Outcome, has_changed, is_finite, step_sizes
 from tarsus.program.ir.loops import Values
 from tarsus.program.ir.symbolic import entries
@@ -77,7 +77,7 @@ def _sweep(
         for j, impulse in enumerate(list_triples(L_U)):
             xi = xi + ca.mtimes(form.G[i, j], impulse)
         new_U[rows] = entries(
-            projected(hard, i, ca.vertcat(*old[0][rows]), xi, (r[2 * i], r[2 * i + 1]))
+            project_contact(hard, i, ca.vertcat(*old[0][rows]), xi, (r[2 * i], r[2 * i + 1]))
         )
     for b in range(nb):
         # impulses that were updated last are added last: a row then waits for one product of the

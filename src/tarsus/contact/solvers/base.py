@@ -16,7 +16,7 @@ import casadi as ca
 from casadi import SX
 
 from tarsus.algebra.blocks import triples
-from tarsus.algebra.elimination import eliminated_dense, solve_tree
+from tarsus.algebra.elimination import eliminate_dense, solve_tree
 from tarsus.algebra.projections import TINY, radial_return
 from tarsus.contact.problem import ContactProblem
 from tarsus.program.ir.loops import Values
@@ -244,7 +244,7 @@ def solve_dense(hard: HardProblem, K: SX, rest: list[SX]) -> list[SX]:
     if hard.problem.n <= MAX_DENSE:
         return solve_tree(K, rest)
     rows = [ca.horzsplit(row) for row in ca.vertsplit(ca.densify(K))]
-    return eliminated_dense(rows, hard.builder).solve(rest)
+    return eliminate_dense(rows, hard.builder).solve(rest)
 
 
 def residual_velocity(hard: HardProblem, i: int, impulses: list[SX]) -> SX:

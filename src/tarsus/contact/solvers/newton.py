@@ -218,7 +218,7 @@ def _solve_edges(inputs: StageInputs, before: Outcome | None) -> Outcome:
     if inputs.sizes is not None:
         assert hard.problem.shared is not None
         steps = BodySteps.of(hard, hard.problem.shared, inputs.sizes)
-    return trimmed(hard, solve_on_edges(hard, steps, begin, inputs.method.edge_steps))
+    return trim_impulses(hard, solve_on_edges(hard, steps, begin, inputs.method.edge_steps))
 
 
 def _solve_roots(inputs: StageInputs, _: Outcome | None) -> Outcome:
@@ -255,7 +255,7 @@ def _refine(inputs: StageInputs, before: Outcome | None) -> Outcome:
                 hard, steps, project_into_cones(hard, L), inputs.method.edge_steps
             ),
         )
-    return without_energy_gain(hard, trimmed(hard, outcome))
+    return without_energy_gain(hard, trim_impulses(hard, outcome))
 
 
 CASCADE = (
@@ -297,7 +297,7 @@ def _correct_once(hard: HardProblem, local: list[LocalBlock], values: Values) ->
     return new, unsettled
 
 
-def trimmed(hard: HardProblem, outcome: Outcome) -> Outcome:
+def trim_impulses(hard: HardProblem, outcome: Outcome) -> Outcome:
     """Shorten impulses that lie outside their cones within the tolerance."""
     contacts = zip(outcome.impulses, hard.mu, outcome.roots, strict=True)
     impulses = [radial_return(L, mu, root > 0) for L, mu, root in contacts]

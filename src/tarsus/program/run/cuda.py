@@ -162,7 +162,7 @@ def _machine_code(cupy: Any, program: Program, bits: int, capability: str) -> by
     # assemble it if it is not in the cache
     code = cache.read(name)
     if code is None:
-        text = ptx.ptx(program, bits, chip)
+        text = ptx.compile_to_ptx(program, bits, chip)
         try:
             link = cupy.cuda.function.LinkState()
             link.add_ptr_data(text.encode(), "kernel.ptx")

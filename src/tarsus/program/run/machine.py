@@ -89,7 +89,7 @@ def _optimize(parsed: llvm.ModuleRef, target_machine: llvm.TargetMachine) -> Non
     passes.run(parsed, llvm.create_pass_builder(target_machine, options))
 
 
-def assembly(text: str, target_machine: llvm.TargetMachine) -> str:
+def compile_to_assembly(text: str, target_machine: llvm.TargetMachine) -> str:
     """Compile a module to assembly text."""
     return target_machine.emit_assembly(module(text, target_machine))
 

@@ -233,9 +233,11 @@ def _key(
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:40]
 
 
-def assembly(program: Program, target: Target) -> str:
+def compile_to_assembly(program: Program, target: Target) -> str:
     """Compile a kernel to assembly text."""
-    return machine.assembly(ir_text(program, target, not optimizes()), compiler(optimizes()))
+    return machine.compile_to_assembly(
+        ir_text(program, target, not optimizes()), compiler(optimizes())
+    )
 
 
 @cache

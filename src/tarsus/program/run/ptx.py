@@ -50,7 +50,7 @@ class Resources:
     code: int
 
 
-def ptx(program: Program, bits: int = 32, chip: str = CHIP) -> str:
+def compile_to_ptx(program: Program, bits: int = 32, chip: str = CHIP) -> str:
     """Compile a program's kernel (`codegen.kernels.GpuThreads`) to PTX."""
     target = Target(1, bits)
     module = llvm.parse_assembly(Emitter(program, target, GpuThreads()).text())

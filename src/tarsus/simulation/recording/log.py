@@ -42,7 +42,7 @@ WRENCH = ("fx", "fy", "fz", "mx", "my", "mz")
 LIMIT_TOLERANCE = 1e-5  # rad or m; compliance under an impact of thousands of newtons
 
 
-def dataset(
+def build_log(
     plan: Plan, worlds: Backend, start: Mapping[str, Array], records: Mapping[str, Array], t0: float
 ) -> xr.Dataset:
     """Build the log of recorded steps.

@@ -148,7 +148,7 @@ def _log(
         }
         start = {**start, **selected}
     # build the log
-    result = log.dataset(run.setup.plan, worlds, start, records, run.time + first * run.dt)
+    result = log.build_log(run.setup.plan, worlds, start, records, run.time + first * run.dt)
     result.attrs.update(log_attributes(run.setup), dt=run.dt)  # the register dt may be float32
     if first:  # use the same numbers as the complete log
         time = run.time + run.dt * np.arange(first + 1, last + 1)

@@ -271,11 +271,11 @@ def resolve_impact(
     summed = [key for key in ("impulse", "bilateral", "iterations", "joints") if key in end]
     keys = ("u", "memory", "converged", *summed, *ImpactRecord.__dataclass_fields__)
     changed = {key: end[key] for key in keys}
-    law, impact_scene = scene.law, undamped(scene)
+    law, impact_scene = scene.law, remove_damping(scene)
 
     def once(now: Values) -> tuple[Values, SX]:
         instant = replace(start, q=end["q"], u=now["u"], memory=now["memory"])
-        instant = balanced(impact_scene, instant)
+        instant = balance_forces(impact_scene, instant)
         contacts = enumerate(contacts_at(scene, start, end | now))
         overrides = [
             ca.if_else(law.is_closed(contact, law.memory_of(instant.memory, i)), -1, 1)
@@ -295,7 +295,7 @@ def resolve_impact(
     return end | builder.loop(changed, once, 1, first=landed)
 
 
-def undamped(scene: Scene) -> Scene:
+def remove_damping(scene: Scene) -> Scene:
     """Remove damping from the scene at the instant of an impact.
 
     It has no joint damping or springs, no stabilization and no friction in loop joints; dry
@@ -315,7 +315,7 @@ def undamped(scene: Scene) -> Scene:
     )
 
 
-def balanced(scene: Scene, instant: StepStart) -> StepStart:
+def balance_forces(scene: Scene, instant: StepStart) -> StepStart:
     """Add forces that keep the velocity of an undamped robot in the air constant."""
     tau = rnea.bias(kinematics(scene.mechanism, instant.q, instant.u), instant.inertias)
     zeros = SX.zeros(instant.tau_loops.numel()), SX.zeros(instant.bilateral.numel())

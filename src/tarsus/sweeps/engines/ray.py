@@ -7,7 +7,7 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
-from tarsus.model.files import needed_library
+from tarsus.model.files import import_library
 from tarsus.sweeps.engines.base import WorkEngine, WorkerLost
 
 
@@ -20,7 +20,7 @@ class OnRay(WorkEngine):
 
     def __init__(self, workers: int | None, folder: Path) -> None:
         super().__init__(workers, folder)
-        self._ray: Any = needed_library("ray", "the engine ray", "ray")
+        self._ray: Any = import_library("ray", "the engine ray", "ray")
         self._started = not self._ray.is_initialized()
         if self._started:
             try:

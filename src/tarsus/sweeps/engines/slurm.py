@@ -10,7 +10,7 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
-from tarsus.model.files import needed_library
+from tarsus.model.files import import_library
 from tarsus.sweeps.engines.base import WorkEngine, WorkerLost
 
 POLL_INTERVAL = 0.2  # s
@@ -24,7 +24,7 @@ class Slurm(WorkEngine):
 
     def __init__(self, workers: int | None, folder: Path) -> None:
         super().__init__(workers, folder)
-        submitit: Any = needed_library("submitit", "the engine slurm", "slurm")
+        submitit: Any = import_library("submitit", "the engine slurm", "slurm")
         self._executor = submitit.AutoExecutor(
             folder=folder / "jobs", cluster=os.environ.get(CLUSTER_VARIABLE) or None
         )

@@ -11,8 +11,12 @@ from tarsus.files import json_value
 from tarsus.validation.real.base import RealExperiment, RealOutcome, RealRequest
 from tarsus.validation.real.cube_tosses import data, page, study
 from tarsus.validation.real.cube_tosses.data import Tosses
-from tarsus.validation.real.cube_tosses.flight import Flights, flights, sliding
-from tarsus.validation.real.cube_tosses.identify import Identified, identified, mean_interval
+from tarsus.validation.real.cube_tosses.flight import Flights, fit_flights, measure_sliding
+from tarsus.validation.real.cube_tosses.identify import (
+    Identified,
+    identify_parameters,
+    mean_interval,
+)
 from tarsus.validation.real.cube_tosses.law_tosses import LawTosses, Tosser
 from tarsus.validation.real.cube_tosses.mujoco_tosses import NAME, MujocoTosses
 
@@ -47,7 +51,7 @@ class CubeTosses(RealExperiment):
                 rows += _fixed_rows(tosser, tosses, dict(request.at.get(law, {})), request.seed)
                 continue
             count, seed = request.candidates, request.seed
-            results[law] = identified(tosser, tosses, tosser.tried, count, seed)
+            results[law] = identify_parameters(tosser, tosses, tosser.tried, count, seed)
             rows += _rows(law, results[law], seed)
         record: dict[str, Any] = {
             "experiment": "cube_tosses",
@@ -57,7 +61,7 @@ class CubeTosses(RealExperiment):
             "laws": {law: _summary(result) for law, result in results.items()},
         }
         # model-free analysis of the data, and the missing effects
-        flown, slid = flights(tosses), sliding(tosses)
+        flown, slid = fit_flights(tosses), measure_sliding(tosses)
         record["flight"] = {k: v for k, v in vars(flown).items() if k not in ("q", "u", "indices")}
         record["flight"]["tosses"] = len(flown.indices)
         record["sliding"] = vars(slid) if slid else None
@@ -117,7 +121,7 @@ def _missing(tosses: Tosses, flown: Flights, request: RealRequest) -> dict[str, 
     ]
     request.on_progress(f"{study.LAW}: initial states within the tracking noise")
     values = results[0].identification.values
-    noise = study.spread(tosses, flown, values, request.seed).errors
+    noise = study.measure_spread(tosses, flown, values, request.seed).errors
     return {
         "models": models,
         "spread": {name: mean_interval(value, request.seed) for name, value in noise.items()},

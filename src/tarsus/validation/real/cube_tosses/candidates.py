@@ -43,7 +43,7 @@ def ranges(name: str, law: Law) -> dict[str, SearchRange]:
     return default_ranges(name, law, BY_ROLE)
 
 
-def sampled(tried: Mapping[str, SearchRange], count: int, seed: int) -> dict[str, Array]:
+def draw_candidates(tried: Mapping[str, SearchRange], count: int, seed: int) -> dict[str, Array]:
     """Draw candidates over all ranges by a scrambled Sobol' sequence: name -> (count,)."""
     power_of_two = qmc.Sobol(max(len(tried), 1), rng=seed).random_base2(
         int(np.ceil(np.log2(max(count, 1))))
@@ -52,7 +52,7 @@ def sampled(tried: Mapping[str, SearchRange], count: int, seed: int) -> dict[str
     return {name: range_.at(fractions[:, k]) for k, (name, range_) in enumerate(tried.items())}
 
 
-def around(
+def draw_candidates_around(
     tried: Mapping[str, SearchRange], best: Sequence[Mapping[str, float]], count: int, seed: int
 ) -> dict[str, Array]:
     """Draw `count` candidates near each of the best, with a spread of a tenth of each range."""

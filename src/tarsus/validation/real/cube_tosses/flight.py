@@ -49,7 +49,7 @@ def lowest(q: Array) -> Array:
     return q[..., 2] - EDGE / 2 * down
 
 
-def flights(tosses: Tosses) -> Flights:
+def fit_flights(tosses: Tosses) -> Flights:
     """Fit free motions to the frames before the first contact."""
     # duration of each flight
     clear = (lowest(tosses.q) > MIN_CLEARANCE) & tosses.recorded
@@ -107,7 +107,7 @@ class Sliding:
     """Mean and standard error of the acceleration perpendicular to the motion over that load."""
 
 
-def sliding(tosses: Tosses) -> Sliding | None:
+def measure_sliding(tosses: Tosses) -> Sliding | None:
     """Measure the deceleration from the positions, by parabolas over `WINDOW` frames.
 
     The result is None if too few segments slide.

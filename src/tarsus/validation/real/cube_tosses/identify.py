@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from tarsus.identification import resampling
 from tarsus.identification.ranges import SearchRange
-from tarsus.validation.real.cube_tosses.candidates import around, sampled
+from tarsus.validation.real.cube_tosses.candidates import draw_candidates, draw_candidates_around
 from tarsus.validation.real.cube_tosses.data import Tosses
 from tarsus.validation.real.cube_tosses.errors import TossErrors
 from tarsus.validation.real.cube_tosses.law_tosses import Tosser
@@ -47,7 +47,7 @@ class Identified:
     """Number of candidates that diverged on at least one toss."""
 
 
-def identified(
+def identify_parameters(
     tosser: Tosser, tosses: Tosses, tried: Mapping[str, SearchRange], count: int, seed: int
 ) -> Identified:
     """Identify parameters with `count` candidates, half of them near the best.
@@ -67,7 +67,7 @@ def identified(
     """
     # the given parameters, and candidates over all ranges
     start = {name: tosser.given().get(name, 0.0) for name in tried}
-    wide = sampled(tried, count // 2, seed)
+    wide = draw_candidates(tried, count // 2, seed)
     values = {name: np.append(start[name], wide[name]) for name in tried}
     errors = tosser.errors(tosses, values)
     # candidates near the best on each fold's training tosses, twice
@@ -77,7 +77,7 @@ def identified(
         choices = [_best(errors.corners, fold != f, np.isin(owner, (-1, f))) for f in range(FOLDS)]
         centers = [{name: float(v[k]) for name, v in values.items()} for k in choices]
         each = max(count // (4 * FOLDS), 1)
-        refined = around(tried, centers, each, seed + 1 + turn)
+        refined = draw_candidates_around(tried, centers, each, seed + 1 + turn)
         errors = _concatenate(errors, tosser.errors(tosses, refined))
         values = {name: np.append(value, refined[name]) for name, value in values.items()}
         owner = np.append(owner, np.repeat(np.arange(FOLDS), each))

@@ -23,7 +23,7 @@ from tarsus.validation.real.cube_tosses.flight import Flights
 from tarsus.validation.real.cube_tosses.identify import (
     Identified,
     difference_interval,
-    identified,
+    identify_parameters,
 )
 from tarsus.validation.real.cube_tosses.law_tosses import LawTosses
 from tarsus.validation.real.cube_tosses.two_frictions import TwoFrictions
@@ -104,7 +104,7 @@ def run_study(tosses: Tosses, flown: Flights, request: RealRequest) -> list[Mode
         tried: dict[str, SearchRange] = {name: tosser.tried[name] for name in model.parameters}
         tried |= {name: SCENE[name] for name in model.scene}
         recordings = from_flight(tosses, flown) if model.flown else tosses
-        identification = identified(tosser, recordings, tried, count, seed)
+        identification = identify_parameters(tosser, recordings, tried, count, seed)
         first = results[0].identification if results else identification
         corners = first.held_out["corners"], identification.held_out["corners"]
         gain = difference_interval(*corners, seed)
@@ -128,7 +128,7 @@ class Spread:
     each of shape (tosses,)."""
 
 
-def spread(tosses: Tosses, flown: Flights, values: dict[str, float], seed: int) -> Spread:
+def measure_spread(tosses: Tosses, flown: Flights, values: dict[str, float], seed: int) -> Spread:
     """Measure the effect of tracking noise on simulations with `moreau`.
 
     Parameters
