@@ -29,7 +29,7 @@ from tarsus.identification.recording import open_log
 from tarsus.learning.policy import Policy
 from tarsus.simulation.recording.log import read_log
 from tarsus.validation.real.cube_tosses import CubeTosses
-from tarsus.validation.robot_check import named
+from tarsus.validation.robot_check import select_robots
 
 
 def test_a_failed_write_leaves_only_the_old_file(tmp_path: Path) -> None:
@@ -184,7 +184,7 @@ LONG = "x" * 300  # letters, more than a file's name may have
         (lambda path: read_run(path, None), ".parquet"),
         (lambda path: read_run(path, None), ".nc"),
         (CubeTosses().recording, ".npz"),
-        (lambda path: named([str(path)]), ""),
+        (lambda path: select_robots([str(path)]), ""),
         (Policy.load, ".npz"),
     ],
 )

@@ -14,7 +14,7 @@ from tarsus import cli
 from tarsus.commands.robots import without_common_folder
 from tarsus.errors import MissingPackage, UnknownName
 from tarsus.model import robot_data
-from tarsus.validation.robot_check import named
+from tarsus.validation.robot_check import select_robots
 
 TIPS_OVER = """<mujoco model="tower"><worldbody><body name="tower">
     <freejoint/><geom name="foot" type="box" size=".05 .05 .01" mass=".1"/>
@@ -169,7 +169,7 @@ def test_a_missing_page_is_created_and_updated(tmp_path: Path) -> None:
 
 
 def test_without_names_all_robots_are_run() -> None:
-    everyone = named(())
+    everyone = select_robots(())
     assert {"mini_cheetah", "hoap1"} <= set(everyone)
     assert all(file == name or Path(file).is_file() for name, file in everyone.items())
 
