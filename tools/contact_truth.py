@@ -133,24 +133,26 @@ def tables(found: Mapping[str, list[ValidationRow]], grips: Mapping[str, float])
         *("landing at 5 ms / (N s)", "at 0.1 ms", "point turned [1]"),
     )
     separate = (
-        *("law", "launched cube: rise / mm", "heavy on light, 1:1: way / mm", "100:1", "10^4:1"),
+        *("law", "launched cube: rise / mm", "heavy on light, 1:1: displacement / mm"),
+        *("100:1", "10^4:1"),
         *("ball: rebound / (mm/s)", "foot on edge: time to tip / s, true 0.469"),
         "tilt at the end / rad",
     )
     return (
-        f"Measured on {today}, {host}, float64, stepper `midpoint`, by `{COMMAND}`. Marked \\*: the"
-        " law says that it does not model what the scene needs, and is not judged by it. A dash: it"
-        " cannot be run, or a landing is spread over many steps. Steps are those asked for where"
-        " the ground is rigid, 0.25 ms at most (grip: 0.02 ms) where it is compliant, 2 ms at most"
-        " in MuJoCo.\n\n"
+        f"Measured on {today}, {host}, float64, stepper `midpoint`, by `{COMMAND}`. An asterisk"
+        " marks a law that does not claim to model what the scene needs and is not judged by it. A"
+        " dash marks a scene that cannot be run, or a landing that is spread over many steps. On"
+        " rigid ground the steps are those in the table. On compliant ground they are at most 0.25"
+        " ms (grip: 0.02 ms), and in MuJoCo at most 2 ms.\n\n"
         f"{stated}- `mujoco`: {MUJOCO_SCENES}\n"
         f"- `soft_convex` has the contact numbers of `mujoco default`, `soft_convex tuned` those of"
         f" `mujoco tuned` (timeconst {tuned.timeconst:g}, impratio {tuned.impratio:g})\n\n"
         f"{table(stick, [questions(*row) for row in found.items()])}\n"
-        "Where engines part, whatever their settings, and a foot that tips under all of them; the"
-        " true value is 0 unless stated:\n\n"
+        "The next table shows scenes in which rigid and soft contact differ at any setting, and the"
+        " foot, which tips under all laws. The true value is 0 unless stated:\n\n"
         f"{table(separate, [separating(*row) for row in found.items()])}\n"
-        "The same grip in MuJoCo at other settings (the rest is `mujoco default`):\n\n"
+        "The last table shows the same grip in MuJoCo at other settings; what is not listed is as"
+        " in `mujoco default`:\n\n"
         f"{table(('settings', 'sinks / (µm/s)'), [[n, f'{v:.3g}'] for n, v in grips.items()])}\n"
     )
 
