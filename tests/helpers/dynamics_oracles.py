@@ -90,6 +90,36 @@ class Pinocchio:
         h = self.pin.computeCentroidalMomentum(self.model, self.data, self.q, self.v)
         return np.concatenate([h.linear, h.angular + np.cross(self.center_of_mass(), h.linear)])
 
+    def centroidal_momentum(self) -> Array:
+        h = self.pin.computeCentroidalMomentum(self.model, self.data, self.q, self.v)
+        return np.concatenate([h.linear, h.angular])
+
+    def centroidal_momentum_matrix(self) -> Array:
+        return self.pin.computeCentroidalMap(self.model, self.data, self.q) @ self.A
+
+    def centroidal_momentum_bias(self) -> Array:
+        """Rate of the centroidal momentum at u' = 0."""
+        self.pin.computeCentroidalMomentumTimeVariation(
+            self.model, self.data, self.q, self.v, self.drift
+        )
+        return np.concatenate([self.data.dhg.linear, self.data.dhg.angular])
+
+    def center_of_mass_jacobian(self) -> Array:
+        return self.pin.jacobianCenterOfMass(self.model, self.data, self.q) @ self.A
+
+    def acceleration(self, frame: int, acceleration: Array) -> Array:
+        """Classical acceleration of a frame's origin, then angular acceleration, world axes."""
+        theirs = self.A @ acceleration + self.drift
+        self.pin.forwardKinematics(self.model, self.data, self.q, self.v, theirs)
+        axes = self.pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
+        found = self.pin.getFrameClassicalAcceleration(self.model, self.data, frame, axes)
+        return np.concatenate([found.linear, found.angular])
+
+    def pose(self, frame: int) -> tuple[Array, Array]:
+        """Position and rotation of a frame."""
+        self.pin.framesForwardKinematics(self.model, self.data, self.q)
+        return self.data.oMf[frame].translation, self.data.oMf[frame].rotation
+
     def jacobian(self, frame: int) -> Array:
         """Jacobian in world axes at the frame's origin."""
         axes = self.pin.ReferenceFrame.LOCAL_WORLD_ALIGNED

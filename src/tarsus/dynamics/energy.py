@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import casadi as ca
 from casadi import SX
 
 from tarsus.dynamics import loop_constraints, springs
-from tarsus.dynamics.kinematics import Kinematics
+from tarsus.dynamics.kinematics import Kinematics, coordinate_rate, kinematics
 from tarsus.spatial.inertia import LinearInertia
 
 
@@ -54,3 +56,25 @@ def momentum(kin: Kinematics, inertias: list[LinearInertia], about: SX | None = 
         linear += push
         angular += ca.mtimes(R, spin) + ca.cross(kin.world_position[i] - origin, push)
     return ca.vertcat(linear, angular)
+
+
+def centroidal_momentum(kin: Kinematics, inertias: list[LinearInertia]) -> SX:
+    """Compute linear and angular momentum (6,), the latter about the center of mass."""
+    return momentum(kin, inertias, center_of_mass(kin, inertias))
+
+
+def centroidal_momentum_matrix(kin: Kinematics, inertias: list[LinearInertia]) -> SX:
+    """Compute A(q) (6, nu), with A u the centroidal momentum (Orin 2013)."""
+    u = SX.sym("u", kin.mechanism.nu)  # the momentum is linear in u
+    return ca.jacobian(centroidal_momentum(replace(kin, u=u), inertias), u)
+
+
+def centroidal_momentum_bias(kin: Kinematics, inertias: list[LinearInertia]) -> SX:
+    """Compute dA/dt u (6,), the rate of the centroidal momentum at u' = 0.
+
+    It is the derivative of A(q) u along q' = F(q) u.
+    """
+    q, u = SX.sym("q", kin.mechanism.nq), SX.sym("u", kin.mechanism.nu)
+    h = centroidal_momentum(kinematics(kin.mechanism, q, u), inertias)
+    rate = ca.jtimes(h, q, coordinate_rate(kin.mechanism, q, u))
+    return ca.substitute([rate], [q, u], [kin.q, kin.u])[0]

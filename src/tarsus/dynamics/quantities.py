@@ -192,6 +192,18 @@ def _velocity(t: Terms) -> SX:
     return ca.vertcat(ca.mtimes(t.world_rotation, linear), ca.mtimes(t.world_rotation, omega))
 
 
+def _bias_acceleration(t: Terms) -> SX:
+    return rnea.bias_acceleration(t.kin, t.frame.body, constant(t.frame.position))
+
+
+def _frame_acceleration(t: Terms) -> SX:
+    return ca.mtimes(_jacobian(t), t.given["acceleration"]) + _bias_acceleration(t)
+
+
+def _center_of_mass_jacobian(t: Terms) -> SX:
+    return energy.centroidal_momentum_matrix(t.kin, t.inertias)[:3, :] / t.mechanism.mass
+
+
 QUANTITIES: dict[str, Quantity] = {
     "mass_matrix": Quantity(
         ("q",), ("nu", "nu"), lambda t: crba.mass_matrix(t.kin, t.base_inertias)
@@ -210,10 +222,24 @@ QUANTITIES: dict[str, Quantity] = {
     "position": Quantity(("q",), (3,), _position, framed=True),
     "rotation": Quantity(("q",), (3, 3), _rotation, framed=True),
     "velocity": Quantity(("q", "u"), (6,), _velocity, framed=True),
+    "bias_acceleration": Quantity(("q", "u"), (6,), _bias_acceleration, framed=True),
+    "frame_acceleration": Quantity(
+        ("q", "u", "acceleration"), (6,), _frame_acceleration, framed=True
+    ),
     "center_of_mass": Quantity(("q",), (3,), lambda t: energy.center_of_mass(t.kin, t.inertias)),
+    "center_of_mass_jacobian": Quantity(("q",), (3, "nu"), _center_of_mass_jacobian),
     "kinetic_energy": Quantity(("q", "u"), (), lambda t: energy.kinetic_energy(t.kin, t.inertias)),
     "potential_energy": Quantity(("q",), (), lambda t: energy.potential_energy(t.kin, t.inertias)),
     "momentum": Quantity(("q", "u"), (6,), lambda t: energy.momentum(t.kin, t.inertias)),
+    "centroidal_momentum": Quantity(
+        ("q", "u"), (6,), lambda t: energy.centroidal_momentum(t.kin, t.inertias)
+    ),
+    "centroidal_momentum_matrix": Quantity(
+        ("q",), (6, "nu"), lambda t: energy.centroidal_momentum_matrix(t.kin, t.inertias)
+    ),
+    "centroidal_momentum_bias": Quantity(
+        ("q", "u"), (6,), lambda t: energy.centroidal_momentum_bias(t.kin, t.inertias)
+    ),
     "coordinate_rate": Quantity(
         ("q", "u"), ("nq",), lambda t: coordinate_rate(t.mechanism, t.given["q"], t.given["u"])
     ),

@@ -138,6 +138,18 @@ def world_motions(kin: Kinematics) -> list[tuple[SX, SX, SX]]:
     ]
 
 
+def bias_acceleration(kin: Kinematics, body: int, point: SX) -> SX:
+    """Compute dJ/dt u (6,) of a body's point (3,), body frame: its acceleration at u' = 0.
+
+    The first three entries are the acceleration of the point (m/s^2), the others the angular
+    acceleration of the body (rad/s^2), in world axes.
+    """
+    motions, fields = _accelerations(kin, SX.zeros(3), None, kin.omega)
+    alpha, a = motions[body]
+    linear = a + ca.mtimes(fields[body], point)
+    return ca.vertcat(*(jacobian.direction_in_world(kin, body, each) for each in (linear, alpha)))
+
+
 def _inverse_dynamics(
     kin: Kinematics,
     inertias: list[LinearInertia],

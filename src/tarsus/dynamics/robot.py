@@ -20,6 +20,7 @@ from tarsus.dynamics import loop_closure
 from tarsus.dynamics.compiled_quantities import CompiledQuantities
 from tarsus.dynamics.description import description, summary_line
 from tarsus.dynamics.integrate import difference, integrate
+from tarsus.dynamics.symbolic import SymbolicRobot
 from tarsus.errors import unknown_name
 from tarsus.model.mechanism import Mechanism
 
@@ -383,6 +384,55 @@ class Robot(Mechanism):
         """
         return self._compute("velocity", name, q=q, u=u)
 
+    def bias_acceleration(self, q: ArrayLike, u: ArrayLike, name: str) -> Array:
+        """Compute J' u of a frame, its acceleration at u' = 0.
+
+        Parameters
+        ----------
+        q
+            Coordinates, shape (nq,) or (N, nq).
+        u
+            Velocities, shape (nu,) or (N, nu).
+        name
+            Frame, body or contact candidate.
+
+        Returns
+        -------
+        Array
+            Acceleration of the frame's origin (m/s^2), then angular acceleration (rad/s^2), shape
+            (6,) or (N, 6), in world axes.
+
+        References
+        ----------
+        Teixeira de Paula 2024, Algorithm 2.
+        """
+        return self._compute("bias_acceleration", name, q=q, u=u)
+
+    def frame_acceleration(
+        self, q: ArrayLike, u: ArrayLike, acceleration: ArrayLike, name: str
+    ) -> Array:
+        """Compute the linear and angular acceleration of a frame, J u' + J' u.
+
+        Parameters
+        ----------
+        q
+            Coordinates, shape (nq,) or (N, nq).
+        u
+            Velocities, shape (nu,) or (N, nu).
+        acceleration
+            u', shape (nu,) or (N, nu), in m/s^2 or rad/s^2.
+        name
+            Frame, body or contact candidate.
+
+        Returns
+        -------
+        Array
+            Acceleration of the frame's origin (m/s^2), then angular acceleration (rad/s^2), shape
+            (6,) or (N, 6), in world axes. The former is the second time derivative of `position`,
+            without gravity.
+        """
+        return self._compute("frame_acceleration", name, q=q, u=u, acceleration=acceleration)
+
     def center_of_mass(self, q: ArrayLike) -> Array:
         """Compute the position of the robot's center of mass in the world.
 
@@ -397,6 +447,21 @@ class Robot(Mechanism):
             Position, shape (3,) or (N, 3), in m, world frame.
         """
         return self._compute("center_of_mass", q=q)
+
+    def center_of_mass_jacobian(self, q: ArrayLike) -> Array:
+        """Compute the Jacobian J of the center of mass, whose velocity is J u.
+
+        Parameters
+        ----------
+        q
+            Coordinates, shape (nq,) or (N, nq).
+
+        Returns
+        -------
+        Array
+            J, shape (3, nu) or (N, 3, nu), in world axes.
+        """
+        return self._compute("center_of_mass_jacobian", q=q)
 
     def kinetic_energy(self, q: ArrayLike, u: ArrayLike) -> Array:
         """Compute the kinetic energy 1/2 u^T M u, armature included.
@@ -449,6 +514,74 @@ class Robot(Mechanism):
             (6,) or (N, 6), world frame.
         """
         return self._compute("momentum", q=q, u=u)
+
+    def centroidal_momentum(self, q: ArrayLike, u: ArrayLike) -> Array:
+        """Compute the linear momentum, and the angular momentum about the center of mass.
+
+        Armature is not included.
+
+        Parameters
+        ----------
+        q
+            Coordinates, shape (nq,) or (N, nq).
+        u
+            Velocities, shape (nu,) or (N, nu).
+
+        Returns
+        -------
+        Array
+            Linear momentum (N s), then angular momentum (N m s), shape (6,) or (N, 6), in world
+            axes.
+
+        References
+        ----------
+        Orin 2013.
+        """
+        return self._compute("centroidal_momentum", q=q, u=u)
+
+    def centroidal_momentum_matrix(self, q: ArrayLike) -> Array:
+        """Compute the matrix A with centroidal_momentum(q, u) = A u.
+
+        Parameters
+        ----------
+        q
+            Coordinates, shape (nq,) or (N, nq).
+
+        Returns
+        -------
+        Array
+            A, shape (6, nu) or (N, 6, nu), in world axes.
+
+        References
+        ----------
+        Orin 2013.
+        """
+        return self._compute("centroidal_momentum_matrix", q=q)
+
+    def centroidal_momentum_bias(self, q: ArrayLike, u: ArrayLike) -> Array:
+        """Compute A' u, the rate of the centroidal momentum at u' = 0.
+
+        The rate of the centroidal momentum is A u' + A' u. It equals the sum of external forces,
+        gravity included, and of their moments about the center of mass.
+
+        Parameters
+        ----------
+        q
+            Coordinates, shape (nq,) or (N, nq).
+        u
+            Velocities, shape (nu,) or (N, nu).
+
+        Returns
+        -------
+        Array
+            Rate of the linear momentum (N), then of the angular momentum (N m), shape (6,) or
+            (N, 6), in world axes.
+
+        References
+        ----------
+        Orin 2013.
+        """
+        return self._compute("centroidal_momentum_bias", q=q, u=u)
 
     def coordinate_rate(self, q: ArrayLike, u: ArrayLike) -> Array:
         """Compute the rate of the coordinates, q' = F(q) u.
@@ -510,6 +643,29 @@ class Robot(Mechanism):
         """
         ends = [self._compute.checked(q=each)["q"] for each in (q, start)]
         return difference(self, *ends)
+
+    def symbolic(self) -> SymbolicRobot:
+        """Return the dynamics as CasADi functions, for optimal control and code generation.
+
+        Returns
+        -------
+        SymbolicRobot
+            Functions of the same expressions that the methods of the robot compile.
+
+        Examples
+        --------
+        >>> import casadi as ca
+        >>> import tarsus
+        >>> robot = tarsus.load("biped")
+        >>> q = ca.MX.sym("q", robot.nq)
+        >>> robot.symbolic().mass_matrix(q).shape == (robot.nu, robot.nu)
+        True
+        """
+        return self._symbolic
+
+    @cached_property
+    def _symbolic(self) -> SymbolicRobot:
+        return SymbolicRobot(self)
 
     def loop_gaps(self, q: ArrayLike) -> Array:
         """Compute the gaps g_B of all loop joints and joint couplings.

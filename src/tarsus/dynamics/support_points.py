@@ -107,11 +107,15 @@ def contact_point(candidate: Candidate, toward: NDArray[np.float64]) -> NDArray[
     Array
         Point (3,) in m, body frame.
     """
-    surface = candidate.position + candidate.radius * toward
+    return np.array(DM(symbolic_contact_point(candidate, SX(toward)))).ravel()
+
+
+def symbolic_contact_point(candidate: Candidate, toward: SX) -> SX:
+    """Find the point (3,), body frame, that touches a plane facing a direction (3,), body frame."""
+    surface = SX(candidate.position) + candidate.radius * toward
     if candidate.outline is None:
         return surface
-    point = support_point(parameters(candidate.outline), SX(toward))
-    return surface + np.array(DM(point)).ravel()
+    return surface + support_point(parameters(candidate.outline), toward)
 
 
 def _terms(parameters: SX, toward: SX) -> tuple[SX, SX, SX]:

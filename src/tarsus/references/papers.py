@@ -234,6 +234,14 @@ NESTEROV_1997 = Reference(
     "1997",
     {"journal": "Mathematics of Operations Research", "volume": "22", "pages": "1--42"},
 )
+ORIN_2013 = Reference(
+    "Orin 2013",
+    "article",
+    ("Orin, David E.", "Goswami, Ambarish", "Lee, Sung-Hee"),
+    "Centroidal dynamics of a humanoid robot",
+    "2013",
+    {"journal": "Autonomous Robots", "volume": "35", "pages": "161--176"},
+)
 PFROMMER_2020 = Reference(
     "Pfrommer 2020",
     "inproceedings",
