@@ -419,6 +419,8 @@ SLOW_CASES = (
     "test_steppers.py::test_the_stability_warning_uses_the_inner_step",
     "test_stick_slip.py::test_compliant_friction_creates_no_energy",
     "test_striking_limb.py::test_a_fast_box_comes_to_rest_next_to_a_standing_one[float32]",
+    "test_symbolic.py::test_functions_are_those_of_the_robot[mini_cheetah]",
+    "test_symbolic_pinocchio.py::test_symbolic_functions_match_pinocchio[talos_data-talos_reduced]",
     "test_targets.py::test_code_compiles_for_other_targets_without_library_calls[x86]",
     "test_tasks.py::test_training_defaults_can_be_set[get_up]",
     "test_terrain.py::test_compiled_code_equals_the_reference_and_itself_in_any_batch[egg_box]",

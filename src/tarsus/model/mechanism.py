@@ -267,6 +267,13 @@ class Actuator:
     upper: float = np.inf
 
 
+class Keyframes(dict[str, NDArray[np.float64]]):
+    """Coordinates by name; an unknown name raises `UnknownName`, which suggests similar names."""
+
+    def __missing__(self, name: str) -> NDArray[np.float64]:
+        raise unknown_name("keyframe", name, self)
+
+
 @dataclass(frozen=True, eq=False)
 class Mechanism:
     """Frozen tree of bodies, with everything else that a robot file describes.
@@ -341,6 +348,9 @@ class Mechanism:
     timestep: float | None = None
     files: tuple[FileNumbers, ...] = ()
     visuals: tuple[Visual, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "keyframes", Keyframes(self.keyframes))
 
     @cached_property
     def nq(self) -> int:

@@ -41,6 +41,7 @@ def with_entry(values: np.ndarray, at: Any, value: float) -> np.ndarray:
             "q",
         ),
         (lambda: ROBOT.gravity(1.0), InvalidValue, "q"),
+        (lambda: ROBOT.keyframes["stant"], UnknownName, "stant"),
         (lambda: ROBOT.bias(Q, np.zeros(19)), InvalidValue, "u"),
         (
             lambda: ROBOT.external_force(Q, "base", np.zeros(3)),
