@@ -22,7 +22,7 @@ KP, KD = 60.0, 1.5  # N m/rad and N m s/rad, of servos at the joints
 robot = tarsus.load("mini_cheetah")
 f = robot.symbolic()
 STAND = robot.keyframes["stand"]
-FEET = ("FR_foot", "HR_foot")  # each stands for itself and for the foot at its left
+FEET = ("FR_foot", "HR_foot")  # and those at their left
 
 
 # u = S v with the rates v (7,): forward, up, pitch, then hip and knee of front and hind legs
@@ -50,17 +50,12 @@ def functions() -> tuple[ca.Function, ca.Function, ca.Function]:
     for foot, pushed in zip(FEET, ca.vertsplit(force, 2), strict=True):
         J = f.contact_jacobian(foot)(q)
         needed -= 2 * ca.mtimes(J.T, ca.vertcat(pushed[0], 0, pushed[1]))
-    defect = ca.mtimes(S.T, needed) - ca.vertcat(0, 0, 0, 2 * tau)
-    jacobians = [ca.mtimes(f.contact_jacobian(foot)(coordinates(x)), S) for foot in FEET]
-    heights = [f.contact_position(foot)(coordinates(x))[2] for foot in FEET]
-    slips = [ca.mtimes(J, v)[[0, 2]] for J in jacobians]
+    defect = ca.vertcat(x1 - x - dt * speed, ca.mtimes(S.T, needed) - ca.vertcat(0, 0, 0, 2 * tau))
+    q, u = coordinates(x), ca.mtimes(S, v)
+    heights = [f.contact_position(foot)(q)[2] for foot in FEET]
+    slips = [ca.mtimes(f.contact_jacobian(foot)(q), u)[[0, 2]] for foot in FEET]
     return (
-        ca.Function(
-            "step",
-            [x, v, x1, v1, tau, force, dt],
-            [ca.vertcat(x1 - x - dt * speed, defect)],
-            {"cse": True},
-        ),
+        ca.Function("step", [x, v, x1, v1, tau, force, dt], [defect], {"cse": True}),
         ca.Function("heights", [x], [ca.vertcat(*heights)]),
         ca.Function("slips", [x, v], [ca.vertcat(*slips)]),
     )
@@ -105,7 +100,8 @@ def plan() -> dict[str, np.ndarray]:
     opti.set_initial(flight, 0.35)
     opti.set_initial(force[[1, 3], :], robot.mass * 9.81 / 4)
     opti.minimize(cost)
-    opti.solver("ipopt", {"print_time": False}, {"print_level": 0, "sb": "yes", "max_iter": 500})
+    quiet = {"print_time": False, "record_time": True}
+    opti.solver("ipopt", quiet, {"print_level": 0, "sb": "yes", "max_iter": 500})
     value = opti.solve().value
     print(f"IPOPT: {opti.stats()['iter_count']} iterations, {opti.stats()['t_proc_total']:.1f} s")
     found = {"t": ca.vertcat(*times), "x": x, "v": v, "tau": tau, "force": force}

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import inspect
 import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
@@ -22,6 +23,7 @@ import tarsus_papers
 from tarsus import references, registry, robots
 from tarsus.contact.base import Law
 from tarsus.control.base import Controller
+from tarsus.dynamics.symbolic import SymbolicRobot
 from tarsus.model.file_schema import Table
 from tarsus.model.mjcf_schema import MJCF, OBSOLETE
 from tarsus.model.mjcf_unsupported import UNSUPPORTED
@@ -167,6 +169,26 @@ def steppers() -> str:
             )
         )
     return markdown(head, rows)
+
+
+def symbolic() -> str:
+    """Return one row for each function and array of a symbolic robot, by its docstring."""
+    rows = []
+    for name, member in vars(SymbolicRobot).items():
+        if name.startswith("_") or not (isinstance(member, property) or callable(member)):
+            continue
+        meaning, _, signature = (member.__doc__ or "").partition("\n")[0][:-1].rpartition(": ")
+        if isinstance(member, property):
+            call, meaning = f"`{name}`", meaning or (member.__doc__ or "")[:-1]
+        else:
+            call = f"`{name}({', '.join(list(inspect.signature(member).parameters)[1:2])})`"
+            meaning = meaning.removeprefix("Build ").removeprefix("the ")
+        rows.append((call, signature if "->" in signature else "array", _capital(meaning)))
+    return markdown(("member", "inputs -> outputs", "meaning"), rows)
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def sensors() -> str:
@@ -324,6 +346,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "effects": effects,
     "steppers": steppers,
     "sensors": sensors,
+    "symbolic": symbolic,
     "simulation_options": simulation_options,
     "law_parameters": law_parameters,
     "gait_parameters": gait_parameters,

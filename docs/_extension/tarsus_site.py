@@ -61,6 +61,7 @@ def family(name: str) -> list[str]:
 
 LISTS: dict[str, Callable[[], list[str]]] = {
     "public": public,
+    "symbolic": lambda: ["tarsus.dynamics.symbolic.SymbolicRobot"],
     **{name: lambda name=name: family(name) for name in FAMILIES},
 }
 
