@@ -44,7 +44,7 @@ def equilibrium() -> tuple[np.ndarray, np.ndarray]:
     opti.set_initial(q, guess)
     opti.solver("ipopt", {"print_time": False}, {"print_level": 0, "sb": "yes"})
     solution = opti.solve()
-    return solution.value(q), solution.value(tau)
+    return np.array(solution.value(q)), np.array(solution.value(tau))
 
 
 def linearized(q0: np.ndarray, tau0: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -105,7 +105,7 @@ def plan() -> dict[str, np.ndarray]:
     value = opti.solve().value
     print(f"IPOPT: {opti.stats()['iter_count']} iterations, {opti.stats()['t_proc_total']:.1f} s")
     found = {"t": ca.vertcat(*times), "x": x, "v": v, "tau": tau, "force": force}
-    return {name: value(each) for name, each in found.items()}
+    return {name: np.array(value(each)) for name, each in found.items()}
 
 
 def play(found: dict[str, np.ndarray]) -> xr.Dataset:
