@@ -27,8 +27,8 @@ class TarsusError(ValueError):
     Parameters
     ----------
     message : str
-        What is wrong, then what to do, in one sentence. Control characters are escaped, so that the
-        message stays on one line whatever names it quotes.
+        The problem and its remedy, in one sentence. Control characters are escaped, so that the
+        message stays on one line even if it quotes such names.
     subject : str, optional
         Name of the option, joint, file or attribute at fault.
 
@@ -113,7 +113,7 @@ class TarsusWarning(UserWarning):
     Parameters
     ----------
     message : str
-        What happened, then what to do.
+        Description of the problem and of its remedy.
     code : str, optional
         Kind of the warning, such as "dt-above-stable-limit"; empty if there is only one kind.
     subject : str, optional
@@ -202,9 +202,9 @@ def unknown_name(kind: str, name: object, known: Iterable[str]) -> UnknownName:
     Parameters
     ----------
     kind
-        What the name should be, such as "law".
+        Kind of object with such a name, such as "law".
     name
-        What the user gave, even if it is not text.
+        Value given by the user, even if it is not text.
     known
         Names that are defined.
     """

@@ -54,9 +54,9 @@ def missing_file(path: Path, wanted: str) -> InvalidFile:
     Parameters
     ----------
     path
-        The path that was given.
+        Path given by the user.
     wanted
-        What should be given, such as "a log (.nc)".
+        Description of the expected file, such as "a log (.nc)".
     """
     if os.path.isdir(path):
         return InvalidFile(f"{path} is a folder: give {wanted} in it.", path)

@@ -23,7 +23,7 @@ def missing_package(package: str, purpose: str, extra: str = "") -> MissingPacka
     package
         Name of the package.
     purpose
-        What needs it, as the start of the sentence.
+        Feature that needs the package, which starts the message.
     extra
         Extra of Tarsus that contains it.
     """

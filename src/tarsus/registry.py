@@ -268,7 +268,7 @@ def trusted_file(kind: str, path: str, sha256: str | None) -> str:
     Parameters
     ----------
     kind : str
-        What the file defines, such as "law".
+        Kind of object that the file defines, such as "law".
     path, sha256 : str
         Path and checksum in the data. A checksum of None, as in a specification that a person
         wrote, requires the very file at this path.

@@ -76,7 +76,7 @@ class Check:
     claim
         The claim, in words.
     holds
-        Whether it holds.
+        Whether the check holds.
     got
         The numbers behind it.
     """

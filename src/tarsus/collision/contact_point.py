@@ -29,7 +29,7 @@ class Attached:
     arms : SX or None
         (3, 6): contact velocity = arms times the body's twist.
     may_be_blocked : bool
-        Whether it may be unable to move along its normal (`stepping/blocked.py`).
+        Whether the contact may be unable to move along its normal (`stepping/blocked.py`).
     """
 
     rows: list[list[SX]]

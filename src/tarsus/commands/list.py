@@ -81,8 +81,8 @@ class List(Command):
         argument("[KIND]"),
         ArgumentCheck(_check_kind, _kinds),
     ] = "all"
-    """What to list: robots, laws, solvers, steppers, terrains, gaits, sensors, tasks, goals,
-    planners, scenes, or a kind that a plug-in adds, such as experiments or peers.
+    """Kind of object to list: robots, laws, solvers, steppers, terrains, gaits, sensors, tasks,
+    goals, planners, scenes, or a kind that a plug-in adds, such as experiments or peers.
     """
 
     parameters: Flag = False

@@ -99,7 +99,7 @@ class Law(ABC):
 
     @property
     def solves_joints(self) -> bool:
-        """Whether it can solve joint limits and dry friction as rows of the contact problem.
+        """Whether the law can solve joint limits and dry friction as rows of the contact problem.
 
         See `ContactProblem.joints`; they are used where locking joints leaves a step unsolved.
         """

@@ -42,7 +42,7 @@ class Ledger:
     stabilization
         The same, at least 0.
     elastic
-        What the ground's spring returned, less what it stored.
+        Energy released by the ground's spring, minus the energy stored in it.
     friction
         Tangential, including what a tangential spring stores.
     """

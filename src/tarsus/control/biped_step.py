@@ -48,13 +48,13 @@ class WalkMemory(NamedTuple):
     began_still
         1 if the step began at zero speed.
     speed
-        Commanded speed as far as it is reached, shape (3,): forwards, to the left, turning.
+        Part of the commanded speed that is reached, shape (3,): forwards, to the left, turning.
     heading
         Desired heading, shape (2,); zero until it is set.
     liftoff, pointing
-        Where the swing sole left the ground, and its direction, shape (2,).
+        Position at which the swing sole left the ground, and its direction, shape (2,).
     foothold
-        Where the swing foot goes, shape (2,).
+        Target position of the swing foot, shape (2,).
     """
 
     walking: SX

@@ -98,7 +98,7 @@ class Quantity:
     expression
         Expression of the quantity from its terms.
     framed
-        Whether it is a quantity of a named frame.
+        Whether the quantity belongs to a named frame.
     """
 
     inputs: tuple[str, ...]

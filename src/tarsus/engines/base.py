@@ -189,7 +189,7 @@ class Engine(ABC):
     parameters
         Names of parameters that a start may set.
     peer
-        Whether it is another simulator than Tarsus.
+        Whether the engine is another simulator than Tarsus.
     variants
         Settings at which tables show another simulator, name -> meaning; one of the names is the
         only argument that making the engine needs.

@@ -37,7 +37,7 @@ MIN_DECREASE = 0.05  # of what chance explains: a larger decrease is a new estim
 
 @dataclass(frozen=True, eq=False)
 class Scatter:
-    """Scatter of estimates, in shares of the ranges.
+    """Scatter of estimates, as fractions of the ranges.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class Scatter:
     without_effect
         Mask of unknowns that do not affect the residuals, shape (p,).
     chance
-        Increase of the cost that chance explains, shape (p,).
+        Increase of the cost that can be due to chance, shape (p,).
     half
         Half widths of the intervals, shape (p,).
     """

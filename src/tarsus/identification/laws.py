@@ -117,7 +117,7 @@ def rank_laws(
     Parameters
     ----------
     spec : IdentificationSpec, dict, str or Path
-        What to identify, as for `identify`; `hold_out` is not used.
+        Specification, as for `identify`; `hold_out` is not used.
     laws : str or sequence of str
         "all", or names of laws and paths of Python files.
     logs : optional

@@ -44,7 +44,7 @@ class NormalEquations:
     start_gradient: Array
 
     def reduced(self, damping: float = 0.0) -> tuple[Array, Array, list[Any]]:
-        """Eliminate the starts: S (p, p), g (p,) of the unknowns, and factors of start blocks."""
+        """Eliminate the starts; return S (p, p), g (p,) and the factors of the start blocks."""
         S, factors = self.unknown_block.copy(), list[Any]()
         g = self.window_gradients.sum(0) + self.prior_gradient
         if not self.start_gradient.shape[1]:

@@ -21,13 +21,13 @@ class SearchRange:
     log: bool = False
 
     def at(self, share: Any) -> Any:
-        """Compute the values at shares of the range, 0 to 1."""
+        """Compute the values at fractions of the range, 0 to 1."""
         if self.log:
             return self.low * (self.high / self.low) ** share
         return self.low + (self.high - self.low) * share
 
     def share(self, value: float) -> float:
-        """Compute the share of the range at which a value lies, 0 to 1."""
+        """Compute the fraction of the range at which a value lies, 0 to 1."""
         if self.log:
             return float(np.log(value / self.low) / np.log(self.high / self.low))
         return (value - self.low) / (self.high - self.low)

@@ -42,7 +42,7 @@ class WindowError:
     start
         Its start within the used part of the log, in s.
     held_out
-        Whether it was not used.
+        Whether the window was held out of the fit.
     before, after
         Root mean square residual, in standard deviations of the noise, at the first guess (None
         for held-out windows) and at the estimates.
@@ -84,7 +84,7 @@ class Identification:
     rounds
         Rounds of the search.
     settled
-        Whether it converged.
+        Whether the identification converged.
     simulated
         Number of windows simulated in total.
     """

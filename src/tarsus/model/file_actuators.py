@@ -124,7 +124,7 @@ class FileActuator:
 
     @property
     def has_kv(self) -> bool:
-        """Whether it has a gain kv."""
+        """Whether the actuator has a gain kv."""
         return self.kind in ("position", "intvelocity", "velocity")
 
     @property

@@ -114,7 +114,7 @@ class Joint:
 
     @property
     def rubs(self) -> bool:
-        """Whether it has dry friction, or a symbol for it."""
+        """Whether the joint has dry friction, or a symbol for it."""
         return not (isinstance(self.dry_friction, int | float) and self.dry_friction == 0)
 
     @property

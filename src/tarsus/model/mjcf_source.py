@@ -1,7 +1,8 @@
-"""An MJCF file with all files that it names, read and checked before MuJoCo sees any of them.
+"""An MJCF file with all files that it names, read and checked before MuJoCo gets any of them.
 
-MuJoCo gets the text and the files as bytes, under names that no file on the disk has. It opens no
-file itself: it would wait forever on a pipe, and a model that attaches itself ends the process.
+MuJoCo gets the text and the files as bytes, under names that do not exist on the disk. It does not
+open files itself, because it would wait forever on a pipe, and a model that attaches itself would
+end the process.
 """
 
 from __future__ import annotations

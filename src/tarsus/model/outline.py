@@ -53,12 +53,12 @@ class Outline:
 
     @property
     def first(self) -> bool:
-        """Whether it gives the farthest point, not another point of the rim."""
+        """Whether the outline gives the farthest point, not another point of the rim."""
         return bool(np.allclose(self.spread, self.turned))
 
     @property
     def solid(self) -> bool:
-        """Whether it is the outline of an ellipsoid, with three half axes."""
+        """Whether this is the outline of an ellipsoid, with three half axes."""
         return bool(self.half_axes()[0][-1] > 0)
 
     def half_axes(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -19,7 +19,7 @@ MAX_LISTED = 4  # names that a sentence lists
 
 
 def frames_of(model: ET.Element) -> dict[str, Pose]:
-    """Compute the frames of the model, the world and every link, joint and <frame>, joints at 0."""
+    """Compute the frames of model, world and every link, joint and <frame>, with joints at zero."""
     model_pose = _relative_pose(model, "the model")
     frames = {MODEL: Pose(), WORLD_LINK: inverse(model_pose)}
     elements = {name_of(e): e for tag in ("link", "frame", "joint") for e in model.findall(tag)}

@@ -48,7 +48,7 @@ def has_fallen(robot: Mechanism, q: Array, height: Array) -> bool:
     Returns
     -------
     bool
-        Whether it fell at any instant.
+        Whether the robot fell at any instant.
     """
     return first_fallen(robot, q, height) is not None
 

@@ -64,13 +64,14 @@ class Stride(ABC):
 
     @abstractmethod
     def lifted(self, height: float) -> Array:
-        """Compute joint angles (n,) off the posture, in rad, that lift the foot by a height, m."""
+        """Compute offsets (n,) of joint angles, in rad, that lift the foot by a height in m."""
 
     @abstractmethod
     def bent(self, share: float) -> Array:
         """Compute joint angles (n,), in rad, with the hip at a fraction of the leg's length.
 
-        The foot moves straight up from the posture. If the hip is lower, it is the posture itself.
+        The foot moves straight up from its place in the posture. If the hip is lower already, the
+        posture is returned.
         """
 
 

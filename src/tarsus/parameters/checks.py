@@ -25,9 +25,9 @@ def check_positive(name: str, value: Any, unit: str = "", subject: str | None = 
     Parameters
     ----------
     name
-        How messages call the value.
+        Name of the value in messages.
     value
-        What the user gave.
+        Value given by the user.
     unit
         Unit for the message.
     subject

@@ -55,7 +55,7 @@ class Parameter:
     unit
         SI unit; "[1]" for a dimensionless number, "" if the field is not numeric.
     meaning
-        What the field means, in a few words.
+        Meaning of the field, in a few words.
     range
         Allowed numbers.
     symbol
@@ -159,7 +159,7 @@ def parameter(
     unit
         SI unit; "[1]" for a dimensionless number.
     meaning
-        What it means, in a few words.
+        Meaning of the field, in a few words.
     within
         Allowed range, such as "[0, 1]" or "(0, inf)".
     symbol

@@ -234,7 +234,7 @@ class _ConditionalQuestion(Question):
     kinds: tuple[str, ...] = ACTION_KINDS
 
     def needed(self, contract: Contract) -> bool:
-        """Return whether the contract needs the value and does not have it."""
+        """Return whether the contract needs the value but lacks it."""
         return getattr(contract, self.name) is None and contract.kind in self.kinds
 
 

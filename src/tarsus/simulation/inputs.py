@@ -87,9 +87,9 @@ def check_numbers(
     Parameters
     ----------
     what
-        How messages call the value.
+        Name of the value in messages.
     given
-        What the user gave.
+        Value given by the user.
     shapes
         Allowed shapes.
     worlds

@@ -48,13 +48,13 @@ class Setting:
     unit
         SI unit; "[1]" for a dimensionless number, empty if it is not numeric.
     meaning
-        What it means, in a few words.
+        Meaning of the setting, in a few words.
     role
-        Role by which other code finds it, such as "friction".
+        Role by which other code finds the setting, such as "friction".
     whole
-        Whether it is an integer.
+        Whether the value is an integer.
     outside
-        What to do about a number out of range, as the end of a sentence.
+        Remedy for a number out of range, which ends the message.
     """
 
     name: str
@@ -73,11 +73,11 @@ class Setting:
         Parameters
         ----------
         given
-            What the user gave.
+            Value given by the user.
         worlds
-            The worlds.
+            Worlds that get the value.
         of
-            Name of the body, joint or actuator that it belongs to.
+            Name of the body, joint or actuator to which the value belongs.
 
         Raises
         ------
@@ -219,7 +219,7 @@ def values_by_name(kind: str, given: Any, names: Sequence[str]) -> Mapping[str, 
     Parameters
     ----------
     kind
-        What has the names, such as "body with a varied mass".
+        Kind of object with these names, such as "body with a varied mass".
     given
         A value, or a mapping of names to values.
     names

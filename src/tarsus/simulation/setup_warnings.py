@@ -86,7 +86,7 @@ def state_warnings(
     dt
         Time step, in s.
     what
-        What starts there, for the messages.
+        Object that starts at q, for the messages.
     """
     records = touching_warnings(plan, q, dt) + limit_excess_warnings(plan, q)
     return records + depth_warnings(plan, q, what) + overlap_warnings(plan, q, what)

@@ -90,7 +90,7 @@ class Simulation:
     Attributes
     ----------
     warnings : list of WarningRecord
-        What the simulation does differently from what its options or the robot's file ask for.
+        Deviations of the simulation from its options or from the robot's file.
 
     Raises
     ------

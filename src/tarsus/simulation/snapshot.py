@@ -33,9 +33,9 @@ class HeaderEntry:
     Attributes
     ----------
     number
-        The number in the header.
+        Number in the header.
     here
-        What it means, for messages.
+        Meaning of the number, for messages.
     plain
         Whether the number is the value itself instead of a hash of names and choices.
     """

@@ -54,7 +54,7 @@ class TouchingContacts:
     where
         Names of the two shapes whose contact is unstable first; the second is empty for the ground.
     bounds
-        What of the law limits the step.
+        Parameters of the law that limit the step.
     linear
         Whether the law's stiffness and damping are the same under every load.
     """

@@ -52,7 +52,7 @@ class Plan:
     Attributes
     ----------
     scene, stepper, controller
-        What is simulated; a controller of None takes torques from outside.
+        Scene, stepper and controller; without a controller (None), torques are inputs of the step.
     scaled_bodies
         Bodies whose mass differs by world.
     pushed_bodies
@@ -62,7 +62,7 @@ class Plan:
     actuation
         Actuators of the file; None: motors take torques.
     varied
-        What else of the robot and its motors differs by world.
+        Other quantities of the robot and its motors that differ by world.
     smooth
         Whether the program is traced for differentiation (`Builder.smooth`).
     timed

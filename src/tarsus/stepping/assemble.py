@@ -123,7 +123,7 @@ def evaluate(
     Parameters
     ----------
     scene : Scene
-        What is simulated.
+        Scene to simulate.
     q : SX
         Coordinates (nq,) at which the step is evaluated.
     start : StepStart
@@ -179,7 +179,7 @@ def velocity_step(
     Parameters
     ----------
     scene : Scene
-        What is simulated.
+        Scene to simulate.
     robot : EvaluatedRobot
         Kinematics, dynamics and contacts at the coordinates of the step.
     start : StepStart

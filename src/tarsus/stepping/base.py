@@ -55,7 +55,7 @@ class Scene:
     terrain
         The ground.
     candidates, secondary, slots, spans, pairs
-        What may touch what, see `Geometry`.
+        Shapes that may touch the ground or each other (`Geometry`).
     stabilization
         Fraction of a loop joint's gap that its constraint removes each step, 0 to 1.
     limits
@@ -316,17 +316,17 @@ class Stepper(ABC):
 
     @property
     def takes_impulses(self) -> bool:
-        """Whether it supports every law; if not, only laws that give a force at an instant."""
+        """Whether the stepper supports every law, not only laws that give a force at an instant."""
         return self.velocity_level
 
     @property
     def holds_constraints(self) -> bool:
-        """Whether it supports the constraints of cut joints and closed loops."""
+        """Whether the stepper supports the constraints of cut joints and closed loops."""
         return self.velocity_level
 
     @property
     def takes_slots(self) -> bool:
-        """Whether it evaluates contacts once per step, so that slots can hold them."""
+        """Whether the stepper evaluates contacts once per step, as slots require."""
         return self.velocity_level
 
     @property

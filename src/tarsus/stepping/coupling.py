@@ -105,7 +105,7 @@ class Coupling:
         return self.to_contacts(self.row_velocities(constrained))
 
     def row_velocities(self, constrained: bool) -> list[SX]:
-        """Compute the same for all rows, with or without the constraints acting."""
+        """Compute the velocities of all rows without impulses, with or without constraints."""
         velocities = [dot(row, entries(self.u_free)) for row in self.rows]
         if self.constraints is not None and constrained:
             impulses = self.constraint_impulses([SX(0)] * len(self.rows))

@@ -72,7 +72,7 @@ def mean_terms(
     Parameters
     ----------
     scene : Scene
-        What is simulated.
+        Scene to simulate.
     q : SX
         Coordinates (nq,) at the middle of the step.
     start : StepStart
@@ -129,7 +129,7 @@ def conserve_momentum(
     Parameters
     ----------
     scene : Scene
-        What is simulated.
+        Scene to simulate.
     start : StepStart
         State and inputs at the start of the step.
     end : StepOutputs

@@ -67,7 +67,7 @@ def step_with_joints(scene: Scene, q: SX, start: StepStart, builder: Builder) ->
     Parameters
     ----------
     scene : Scene
-        What is simulated.
+        Scene to simulate.
     q : SX
         Coordinates (nq,) at which the step is evaluated.
     start : StepStart

@@ -40,7 +40,7 @@ class LockableJoint:
     loop
         Number among the joints that close loops, which have no q and u; -1 for a joint of the tree.
     has_friction
-        Whether it has dry friction, whose value may be a symbol.
+        Whether the joint has dry friction, whose value may be a symbol.
     """
 
     q: int
@@ -53,7 +53,7 @@ class LockableJoint:
 
     @property
     def is_bounded(self) -> bool:
-        """Whether it has at least one finite limit."""
+        """Whether the joint has at least one finite limit."""
         return bool(np.isfinite([self.lower, self.upper]).any())
 
     @property

@@ -58,7 +58,7 @@ def solve_patches(
     Parameters
     ----------
     scene : Scene
-        What is simulated.
+        Scene to simulate.
     primary : list
         Primary contacts.
     solve_with : callable

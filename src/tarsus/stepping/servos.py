@@ -91,7 +91,7 @@ def _step_within_limits(
     Parameters
     ----------
     scene : Scene
-        What is simulated.
+        Scene to simulate.
     servos : tuple
         Law of the actuators at the start, and their forces there.
     start : StepStart

@@ -79,7 +79,7 @@ def solve_with_slots(
     Parameters
     ----------
     scene : Scene
-        What is simulated.
+        Scene to simulate.
     primary : list
         Primary contacts.
     gaps : SecondaryGaps
@@ -229,7 +229,7 @@ def choose_contacts(
     Parameters
     ----------
     scene : Scene
-        What is simulated.
+        Scene to simulate.
     primary : list
         Primary contacts.
     closed : list of SX
@@ -309,7 +309,7 @@ def separate_primary(
     Parameters
     ----------
     scene : Scene
-        What is simulated.
+        Scene to simulate.
     start : StepStart
         State and inputs at the start of the step.
     before : SlotMemory

@@ -51,7 +51,8 @@ class ChunkFiles:
 def simulate_chunk(chunk: Chunk, digest: str, versions: str) -> ChunkFiles:
     """Simulate a chunk; return a row for each world, and the saved trajectories.
 
-    The row of a world that failed has the reason. The bytes depend only on the arguments.
+    The row of a failed world contains the reason. The result depends only on the arguments, bit
+    for bit.
 
     Parameters
     ----------

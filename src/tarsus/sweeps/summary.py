@@ -34,7 +34,7 @@ class MeanOutcome:
     low, high
         Confidence interval: normal for a mean, Wilson's (1927) for a proportion.
     share
-        Whether it is a proportion.
+        Whether the outcome is a proportion.
     """
 
     mean: float

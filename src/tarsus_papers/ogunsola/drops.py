@@ -202,10 +202,10 @@ def normal_rows(robot: Robot, q: Array, up: Array, feet: Sequence[str] = FEET) -
 
 
 def at_landing(robot: Robot, q: Array, scenario: Scenario, feet: Sequence[str] = FEET) -> Array:
-    """Return the impulses Lambda of Eqn. (4), (feet,), in N s, when the first feet land, e = 0.
+    """Compute the impulses Lambda (feet,) of Eqn. (4), in N s, as the first feet land with e = 0.
 
-    No joint moves during the fall: all legs fall like the trunk. If Eqn. (4) would pull one of
-    these feet, it is solved for the others only.
+    Joints do not move during the fall, because legs and trunk fall alike. If Eqn. (4) would pull
+    one of these feet, it is solved for the others only.
     """
     up = normal(scenario.ground)
     gaps = clearances(robot, q, up, feet)

@@ -54,7 +54,7 @@ def gains(robot: Robot, dt: float) -> dict[str, Any]:
 
 
 def sole_points(robot: Robot, each: int) -> list[Candidate]:
-    """Return `each` points (4, 6, ...) along the two long edges of each sole, corners included."""
+    """Place `each` candidates (4, 6, ...) on the two long edges of every sole, corners included."""
     candidates = []
     for body, corners in sorted(soles(robot).items()):
         positions = np.array([corner.position for corner in corners])

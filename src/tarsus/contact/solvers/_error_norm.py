@@ -202,7 +202,7 @@ def correct_guess(
 
 
 def without_energy_gain(G: Matrix, free: list[SX], impulses: list[SX]) -> list[SX]:
-    """Scale impulses back until they do no work, which only an unconverged guess needs."""
+    """Scale impulses back until they do no positive work; only an unconverged guess needs this."""
     flat = entries(ca.vertcat(*impulses))
     linear, square = dot(flat, free), dot(flat, times(G, flat))
     share = workless_share(linear, square)

@@ -201,7 +201,7 @@ def is_jammed(
 def sinks_through(equations: ErrorNormProblem, impulses: list[SX]) -> SX:
     """Return 1 if a closed contact with friction sinks into the ground under these impulses (3,).
 
-    The error norm may prefer that to throwing up others.
+    The error norm may be smaller for such a guess than for one in which other contacts lift off.
     """
     flat, largest = entries(ca.vertcat(*impulses)), largest_normal(impulses)
     change, sinks = times(equations.G, flat), SX(0)

@@ -42,10 +42,10 @@ class Edge:
     directions
         Velocities (3, 6) in these directions per twist of the body.
     weights
-        Inverse diagonal (3,) of E, zero where the contact does not press.
+        Inverse diagonal (3,) of E, zero for an unloaded contact.
     tie
-        What the normal's response adds along the sliding direction: mu k / (k + d_T) where it
-        slides.
+        Share of the normal's response that is added along the sliding direction: mu k / (k + d_T)
+        if the contact slides.
     target
         E^-1 r (3,); an open contact releases its load.
     load

@@ -36,7 +36,7 @@ class Stand(Controller):
     hold: Gain = array(0.0, "N m", "torque added to that of the servos, one or one per motor")
 
     def torque(self, now: ControlInputs) -> tuple[ca.SX, ca.SX]:
-        """Compute the torques, shape (n_actuators,), in N m; there is no memory."""
+        """Compute the torques, shape (n_actuators,), in N m; the gait has no memory."""
         desired = actuated_posture(now.mechanism, self.initial_coordinates(now.mechanism))
         angles, rates = joint_state(now.mechanism, now.q, now.u)
         still = ca.SX.zeros(desired.shape)

@@ -195,7 +195,7 @@ class Slice:
 
     @property
     def read(self) -> tuple[str, ...]:
-        """Registers that it reads; `whole` also if only a slice of it is written."""
+        """Registers that the block reads, including `whole` if only a slice of it is written."""
         return (self.part, self.whole) if self.stored else (self.whole,)
 
     @property

@@ -124,7 +124,7 @@ class Program:
 
     @cached_property
     def has_untraced(self) -> bool:
-        """Whether it has cold loops whose bodies are traced on first use."""
+        """Whether the program has cold loops whose bodies are traced on first use."""
         return (
             replace_cold_loops(self.blocks, lambda loop: While(loop.condition, (), 0))
             is not self.blocks

@@ -32,7 +32,7 @@ class RunStart:
     Attributes
     ----------
     setup
-        What the simulation was made of.
+        Parts from which the simulation was created.
     dt
         Time step, in s.
     time
