@@ -61,7 +61,10 @@ def family(name: str) -> list[str]:
 
 LISTS: dict[str, Callable[[], list[str]]] = {
     "public": public,
-    "symbolic": lambda: ["tarsus.dynamics.symbolic.SymbolicRobot"],
+    "robot_results": lambda: [
+        "tarsus.dynamics.symbolic.SymbolicRobot",
+        "tarsus.dynamics.inverse_kinematics.InverseKinematicsResult",
+    ],
     **{name: lambda name=name: family(name) for name in FAMILIES},
 }
 

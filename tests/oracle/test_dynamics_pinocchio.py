@@ -115,7 +115,13 @@ def test_compiled_dynamics_match_pinocchio(name: str) -> None:
     )
     tau = np.random.default_rng(0).uniform(-1, 1, u.shape)
     M, bias, feet_J = robot.mass_matrix(q), robot.bias(q, u), robot.jacobian(q, feet(robot)[0])
-    forward = robot.forward_dynamics(q, u, tau)
+    forward, end = robot.forward_dynamics(q, u, tau), feet(robot)[0]
+    centroidal = robot.centroidal_momentum_matrix(q), robot.centroidal_momentum_bias(q, u)
+    com_J, bias_acceleration = (
+        robot.center_of_mass_jacobian(q),
+        robot.bias_acceleration(q, u, end),
+    )
+    acceleration = robot.frame_acceleration(q, u, tau, end)
     for k in range(len(q)):
         theirs = Pinocchio(robot, model, q[k], u[k])
         there = theirs.mass_matrix()
@@ -123,6 +129,15 @@ def test_compiled_dynamics_match_pinocchio(name: str) -> None:
         assert error_of_force(bias[k], theirs.bias(), there) < TOLERANCE
         J = theirs.jacobian(model.getFrameId(feet(robot)[0], pin.FrameType.BODY))
         assert relative_error(feet_J[k], J) < TOLERANCE
+        frame = model.getFrameId(end, pin.FrameType.BODY)
+        pairs = (
+            (centroidal[0][k], theirs.centroidal_momentum_matrix()),
+            (centroidal[1][k], theirs.centroidal_momentum_bias()),
+            (com_J[k], theirs.center_of_mass_jacobian()),
+            (bias_acceleration[k], theirs.acceleration(frame, np.zeros(robot.nu))),
+            (acceleration[k], theirs.acceleration(frame, tau[k])),
+        )
+        assert all(relative_error(ours, others) < TOLERANCE for ours, others in pairs)
         assert (
             error_of_force(theirs.inverse_dynamics(forward[k]), tau[k], there) < 1e-8
         )  # M is ill-conditioned

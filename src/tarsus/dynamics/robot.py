@@ -20,6 +20,7 @@ from tarsus.dynamics import loop_closure
 from tarsus.dynamics.compiled_quantities import CompiledQuantities
 from tarsus.dynamics.description import description, summary_line
 from tarsus.dynamics.integrate import difference, integrate
+from tarsus.dynamics.inverse_kinematics import InverseKinematicsResult, inverse_kinematics
 from tarsus.dynamics.symbolic import SymbolicRobot
 from tarsus.errors import unknown_name
 from tarsus.model.mechanism import Mechanism
@@ -643,6 +644,71 @@ class Robot(Mechanism):
         """
         ends = [self._compute.checked(q=each)["q"] for each in (q, start)]
         return difference(self, *ends)
+
+    def inverse_kinematics(
+        self,
+        q: ArrayLike,
+        targets: Mapping[str, ArrayLike | tuple[ArrayLike, ArrayLike]],
+        *,
+        move_base: bool = False,
+        iterations: int = 100,
+        tolerance: float = 1e-6,
+    ) -> InverseKinematicsResult:
+        """Find coordinates that bring frames to targets, within joint limits.
+
+        Several frames may have targets, and each of N states its own. If joints are redundant, they
+        stay near the start. Out of reach, the result is the nearest posture found.
+
+        Parameters
+        ----------
+        q
+            Coordinates to start from, shape (nq,) or (N, nq).
+        targets
+            By frame, body or contact candidate (then its center): a position (3,) or (N, 3) in m,
+            world frame, or a tuple of position and rotation matrix, (3, 3) or (N, 3, 3).
+        move_base
+            Whether floating bases move too. By default only joints do.
+        iterations
+            Largest number of iterations.
+        tolerance
+            Largest error of a position (m) or rotation (rad) that counts as reached.
+
+        Returns
+        -------
+        InverseKinematicsResult
+            Coordinates `q`, `error` and `reached`.
+
+        Raises
+        ------
+        UnknownName
+            If a frame does not exist.
+        InvalidValue
+            If a target has the wrong shape.
+        Unsupported
+            If the robot has loops or mimic joints.
+
+        References
+        ----------
+        Nocedal and Wright 2006, section 10.3.
+
+        Examples
+        --------
+        >>> import tarsus
+        >>> robot = tarsus.load("mini_cheetah")
+        >>> stand = robot.keyframes["stand"]
+        >>> lifted = robot.position(stand, "FR_foot") + [0.05, 0, 0.1]
+        >>> result = robot.inverse_kinematics(stand, {"FR_foot": lifted})
+        >>> bool(result.reached)
+        True
+        """
+        return inverse_kinematics(
+            self._symbolic,
+            self._compute.checked(q=q)["q"],
+            targets,
+            move_base=move_base,
+            iterations=iterations,
+            tolerance=tolerance,
+        )
 
     def symbolic(self) -> SymbolicRobot:
         """Return the dynamics as CasADi functions, for optimal control and code generation.
