@@ -161,9 +161,10 @@ class EdgeBounds:
 def pair_distance_bounds(kin: Kinematics, pairs: list[Pair]) -> list[SX]:
     """Compute a lower bound on the distance of each pair's solids, m; not positive if they touch.
 
-    Convex bodies are apart if any direction separates them, or the balls around them are apart.
-    Which bound is used, a normal of a box's faces or the balls, is chosen once for each pair: the
-    largest one as the robot starts. Where none separates there, the largest of all counts.
+    Two convex bodies are apart if any direction separates them, or if the balls around them are
+    apart. For each pair one bound, along a face normal of a box or of the balls, is chosen in
+    advance: the largest in the initial posture. If no bound separates the pair there, the largest
+    of all bounds is used.
     """
     start = kinematics(kin.mechanism, SX(DM(_start(kin.mechanism))))
     now, then = shapes_of(kin, pairs), shapes_of(start, pairs)

@@ -1,4 +1,4 @@
-"""Contact points of candidates, spans and pairs, and of whatever contact a slot holds."""
+"""Contact points of candidates, spans and pairs, and of the contact assigned to a slot."""
 
 from __future__ import annotations
 

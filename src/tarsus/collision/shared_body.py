@@ -1,4 +1,4 @@
-"""Bodies with several contacts: all of these move by the twist of their body.
+"""Bodies with several contacts, which all move with the twist of their body.
 
 Six rows per body replace three rows per contact in everything that grows with the robot: Jacobians,
 solves with the mass matrix, velocity changes.
@@ -26,15 +26,16 @@ MIN_CONTACTS = 3  # per body: fewer have no more rows than its twist
 
 @dataclass(frozen=True, eq=False)
 class SharedBody:
-    """A body at an instant; its twist is the velocity of its origin, then its angular velocity.
+    """A body at an instant.
 
-    Both in world axes. `number` is that of the body.
+    Its twist consists of the velocity of its origin and its angular velocity, both in world axes.
+    `number` is the index of the body.
     """
 
     kin: Kinematics
     number: int
     motion: tuple[SX, SX, SX]
-    """Its entry of `rnea.world_motions`."""
+    """Entry of the body in `rnea.world_motions`."""
 
     def position(self, point: SX) -> SX:
         """Compute the world position (3,), m, of a point (3,) in its frame."""

@@ -152,7 +152,7 @@ class Law(ABC):
         return self.closed(_contact_with(gap), self.new_memory)
 
     def stays_closed(self, memory: SX) -> SX:
-        """Return 1 if a contact with this memory (contact_memory,) is closed whatever its gap."""
+        """Return 1 if a contact with this memory (contact_memory,) is closed at any gap."""
         return self.closed(_contact_with(SX.inf()), memory)
 
     @property

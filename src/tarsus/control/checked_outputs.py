@@ -104,7 +104,7 @@ def commands(controller: Controller) -> Array:
 
 
 def _call(method: Callable[[], object], controller: Controller, now: ControlInputs) -> object:
-    """Call the controller, and turn whatever it raises into a `TarsusError`."""
+    """Call the controller, and convert any exception to a `TarsusError`."""
     name = type(controller).__name__
     # an error of Tarsus needs no translation
     try:

@@ -21,14 +21,15 @@ GROUPS = ("position", "attitude", "joints")
 
 @dataclass(frozen=True, eq=False)
 class Noise:
-    """Standard deviations of what is compared; None: not compared.
+    """Standard deviations of the compared quantities; None for a quantity that is not compared.
 
     Attributes
     ----------
     q, u
-        Of coordinates, in m and rad, and velocities, in m/s and rad/s, shape (nu,).
+        Standard deviations of coordinates, in m and rad, and velocities, in m/s and rad/s, shape
+        (nu,).
     force
-        Of contact forces, in N.
+        Standard deviation of contact forces, in N.
     """
 
     q: Array | None
@@ -116,9 +117,9 @@ class Windows:
         return np.stack([arrays[i][f : f + self.length + 1] for i, f in parts], 1)
 
     def before(self, name: str, lead: int) -> Array:
-        """Cut the same from `lead` samples before each start, shape (lead + 1, W, size).
+        """Cut the `lead` samples before each start and the start, shape (lead + 1, W, size).
 
-        The first sample of a log stands for those before it.
+        Samples before the start of a log are replaced by its first one.
         """
         arrays = [getattr(log, name) for log in self.logs]
         offsets = np.arange(-lead, 1)

@@ -143,7 +143,7 @@ def check_expanded(root: ET.Element) -> None:
 
 
 def root_tag(path: Path) -> str:
-    """Read the first tag of an XML file without its namespace, and no further."""
+    """Read only the first tag of an XML file, without its namespace."""
     try:
         with path.open("rb") as file:
             for _, element in ET.iterparse(file, events=("start",)):

@@ -1,4 +1,4 @@
-"""Pairs of shapes of a robot, and of objects beside it, that its file lets touch each other."""
+"""Pairs of shapes, of a robot and of other objects, that the robot's file allows to collide."""
 
 from __future__ import annotations
 

@@ -65,9 +65,9 @@ def expand_slots(
 ) -> tuple[Plan, Mapping[str, Array], Mapping[str, Array]]:
     """Expand plan, start and records as if the step had no slots.
 
-    Impulse and memory are sorted by candidate. Spans and pairs are kept only if they touched. If
-    there are more than `MAX_DEFAULT_CONTACTS` candidates, so are candidates, except for primary
-    ones and those named in `extra`.
+    Impulse and memory are sorted by candidate. Spans and pairs are retained only if they touched.
+    If there are more than `MAX_DEFAULT_CONTACTS` candidates, this applies to secondary candidates
+    too, except those named in `extra`.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def expand_slots(
     start, records
         Registers before the first step, and after every step.
     extra
-        Names of contacts that are kept even if they did not touch.
+        Names of contacts that are retained even if they did not touch.
     """
     scene, law = plan.scene, plan.scene.law
     if not scene.slots:

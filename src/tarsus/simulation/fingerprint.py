@@ -35,7 +35,7 @@ class Fingerprint:
 
 
 def fingerprint(value: Any) -> Fingerprint:
-    """Hash a value with everything that it is made of, whatever attributes hold it."""
+    """Hash a value with everything that is reachable from its attributes."""
     digest, portable = hashlib.sha256(), True
     for part in _parts(value):
         if isinstance(part, _Object):

@@ -227,7 +227,7 @@ class StepOutputs:
     contact
         Solution of the contact law, impulses in N s.
     impacts
-        ImpactRecord that the step located; None if the stepper locates none.
+        Impacts that the step located; None if the stepper does not locate them.
     overflow
         Number of contacts that touch but got no slot (`slots`); SLOTS_DEFERRED while they are yet
         to be solved; None without secondary contacts.

@@ -1,4 +1,4 @@
-"""Exclude contacts that cannot move along their normal, whatever impulse acts on them.
+"""Exclude contacts that no impulse can move along their normal.
 
 A point of a machine on a stand may be in the ground and free to slide along it, but unable to come
 up; so is the lowest point of a hanging pendulum, and any point of a body that is welded to the

@@ -21,7 +21,7 @@ def slot_size(nq: int, nu: int, contacts: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class ImpactRecord:
-    """ImpactRecord of one step so far.
+    """Impacts of one step so far.
 
     Attributes
     ----------

@@ -90,7 +90,7 @@ def parameters(patches: Sequence[Patch], **background: float | NDArray) -> dict[
 def factor(name: str, patches: Sequence[Patch], point: SX, p: Any) -> SX:
     """Compute the friction or stiffness at a world point (3,).
 
-    It is that of the last patch that contains the point, else the background's.
+    The last patch that contains the point determines it; outside all patches, the background does.
     """
     value = getattr(p, f"{name}_background", SX(1))
     if not any(hasattr(p, f"patch{k}_{name}") for k in range(len(patches))):

@@ -1,4 +1,4 @@
-"""Level ground with a round patch of ice on the way."""
+"""Level ground with a round patch of ice in front of the robot."""
 
 from __future__ import annotations
 

@@ -32,8 +32,8 @@ REGULARIZATION = 1e-10  # of the diagonal: determines loads that no velocity det
 def with_derivative(hard: HardProblem, outcome: Outcome) -> Outcome:
     """Add the exact derivative of the impulses to the outcome.
 
-    In programs that are not differentiated, and for more than MAX_DENSE contacts, it is returned as
-    it is.
+    The outcome is returned unchanged in programs that are not differentiated, and with more than
+    MAX_DENSE contacts.
     """
     n, G = len(hard.c), hard.problem.G
     if not hard.builder.smooth or n > MAX_DENSE:

@@ -63,12 +63,13 @@ class Newton(Solver):
     Attributes
     ----------
     root_steps
-        Steps on the roots before refinement. An even number, because roots that alternate are too
-        large after it, so that loads start well inside the cones.
+        Number of steps on the roots before refinement. It is even, because alternating roots are
+        too large after an even number of steps, so that impulses start well inside the cones.
     edge_steps
-        Steps on the cones' edges, in each stage that takes them.
+        Number of steps on the edges of the cones, in each stage with such steps.
     root_steps_many
-        Steps on the roots before sweeps, with more contacts than are solved at once.
+        Number of steps on the roots before sweeps, if there are too many contacts to be solved at
+        once.
     """
 
     root_steps: int = 4

@@ -4,10 +4,10 @@ The center of mass follows a position during the crouch and an upward accelerati
 push-off. In flight the soles stay level, at the distance from the center of mass that they had at
 take-off. After touch-down the height servo, soft against the impact, returns the robot to where it
 stood. All torques come from inverse dynamics (`control.inverse_dynamics`). Sugihara 2006 shows a
-jump but does not describe the controller; this one is our own.
+jump but does not describe its controller.
 
-During the push-off the trunk may tilt, so that no angular momentum is left at take-off: nothing
-could stop it in the air.
+During the push-off the trunk may tilt, so that no angular momentum remains at take-off; it could
+not be removed in the air.
 """
 
 from __future__ import annotations

@@ -1,3 +1,3 @@
-"""Readers of what trainers write beside a network: one file for each kind."""
+"""Readers of the files that trainers write next to a network, one module for each kind."""
 
 KIND = "policy_readers"

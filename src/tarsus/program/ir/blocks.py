@@ -69,12 +69,12 @@ class BasicBlock:
 
     @property
     def read(self) -> tuple[str, ...]:
-        """Registers that it reads."""
+        """Registers that the block reads."""
         return self.inputs
 
     @property
     def written(self) -> tuple[str, ...]:
-        """Registers that it writes."""
+        """Registers that the block writes."""
         return self.outputs
 
 
@@ -144,7 +144,7 @@ class ColdLoop:
 
     @property
     def read(self) -> tuple[str, ...]:
-        """Registers that it reads; those it writes too, because it may not run."""
+        """Registers that the loop reads, including all that it writes, because it may not run."""
         return tuple(dict.fromkeys((*self.written, *self.reads)))
 
     @property

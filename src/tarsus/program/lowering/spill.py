@@ -2,7 +2,8 @@
 
 A GPU assembler spills by itself, but in blocks of many thousand operations it stores and loads
 about twice as much as necessary. So the tape is spilled here: the value whose next use is farthest
-waits in memory (Belady 1966), and what is in memory anyway is loaded again. Results do not change.
+waits in memory (Belady 1966), and values that are in memory anyway are loaded again. Results do not
+change.
 """
 
 from __future__ import annotations

@@ -93,9 +93,9 @@ class Backend(ABC):
 
     @abstractmethod
     def compile_ahead(self) -> None:
-        """Compile all cold code now: falls, joint limits, fast joints.
+        """Compile all cold code now: that of falls, joint limits and fast joints.
 
-        Otherwise the first step that needs it waits for seconds.
+        Otherwise the first step that needs such code waits for seconds.
         """
 
     @property

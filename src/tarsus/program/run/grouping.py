@@ -55,7 +55,8 @@ class Grouping:
     def of(records: Array, effort: int, edges: list[int]) -> Grouping | None:
         """Create the grouping of records; None if no world could be moved.
 
-        That is with one lane or one group per span, or with indices that a record cannot represent.
+        Worlds cannot be moved with one lane or one group per span, or if a record cannot represent
+        the indices.
         """
         groups, _, lanes = records.shape
         max_index = 2 ** (np.finfo(records.dtype).nmant + 1)

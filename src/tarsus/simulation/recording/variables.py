@@ -289,7 +289,9 @@ def balance_variables(
 def energy_variables(
     reports: Mapping[str, Array], solved: Solved, stored: ArrayLike = 0.0
 ) -> dict[str, Any]:
-    """Build energies, the residual, and the energy ledger, whose sum is each step's change.
+    """Build the variables of energies, residual and energy ledger.
+
+    The shares of the ledger add up to the change of energy in each step.
 
     Parameters
     ----------
