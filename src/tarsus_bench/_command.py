@@ -33,10 +33,11 @@ class Bench(Command):
         "tarsus bench --history docs/speed.json": "the same, and append the figures to a history",
         "tarsus bench --laws": "cost of each contact law",
         "tarsus bench --peers --engines tarsus,mujoco --json": "ANYmal in two simulators, as JSON",
+        "tarsus bench --robots go2 robot.xml": "speed of two robots in their default gaits",
     }
     groups: ClassVar[Mapping[str, str]] = {
         "Measurement": "device laws walks whole robots learning peers engines",
-        "Time": "budget",
+        "Time": "budget quick",
         "Results": "out history",
     }
 
@@ -45,7 +46,10 @@ class Bench(Command):
     budget: Seconds = 480.0
     """Time limit of the GPU benchmark; results of finished parts are kept."""
     out: File = None
-    """Also write the results to this file: of the GPU after each part, or of --peers."""
+    """Also write the results to this file: of the GPU after each part, of --robots after each
+    robot, or of --peers."""
+    quick: Flag = False
+    """With --robots: measure two robots by default, and in short runs."""
     laws: Flag = False
     """Measure the cost of every contact law instead, relative to the law moreau."""
     walks: Flag = False
@@ -53,8 +57,12 @@ class Bench(Command):
     whole: Flag = False
     """Time G1 and ANYmal C with all forces (limits, friction, servos, self-contacts) instead."""
     robots: Annotated[
-        str | None,
-        argument("NAMES", "With --whole: comma-separated robots of example-robot-data, or files."),
+        tuple[str, ...] | None,
+        argument(
+            "ROBOT",
+            "Measure every robot in its default gait instead: those named, or files; without names"
+            " the built-in robots and those of example-robot-data. With --whole: its robots.",
+        ),
     ] = None
     learning: Flag = False
     """Time control periods of an environment with and without a learner, compared with MuJoCo
@@ -99,8 +107,10 @@ class Bench(Command):
             elif self.walks:
                 figures, print_figures = walk_costs(progress.say), report.print_walks
             elif self.whole:
-                names = ROBOTS if self.robots is None else tuple(registry.split_names(self.robots))
+                names = self._robot_names() or ROBOTS
                 figures, print_figures = whole_costs(names, progress.say), report.print_whole
+            elif self.robots is not None:
+                figures, print_figures = self._speeds(progress.say), report.print_robots
             elif self.learning:
                 figures, print_figures = _learning(progress.say), report.print_learning
             else:
@@ -118,6 +128,7 @@ class Bench(Command):
             "--whole": self.whole,
             "--learning": self.learning,
             "--laws": self.laws,
+            "--robots": self.robots is not None and not self.whole,
             "--device cuda": self.device == "cuda",
         }
         first, *others = [name for name, given in options.items() if given] or [""]
@@ -129,10 +140,8 @@ class Bench(Command):
             raise IncompatibleOptions(
                 "--engines selects simulators for --peers: add --peers.", "--engines"
             )
-        if self.robots is not None and not self.whole:
-            raise IncompatibleOptions(
-                "--robots selects robots for --whole: add --whole.", "--robots"
-            )
+        if self.quick and (self.robots is None or self.whole):
+            raise IncompatibleOptions("--quick shortens --robots: add --robots.", "--quick")
         if self.history is not None and first:
             raise IncompatibleOptions(
                 f"--history records only the default benchmark: omit {first}.", "--history"
@@ -154,6 +163,23 @@ class Bench(Command):
         self._write(results)
         print_json(results) if self.json else print_peers(results)
         return 0
+
+    def _robot_names(self) -> tuple[str, ...]:
+        """Return the names given to --robots, separated by spaces or commas."""
+        return tuple(name for text in self.robots or () for name in registry.split_names(text))
+
+    def _speeds(self, say: Callable[[str], None]) -> dict[str, Any]:
+        """Measure robots in their default gaits, and write the results after each one."""
+        from tarsus.validation.robot_check import named
+        from tarsus_bench.robot_speeds import QUICK, QUICK_ROBOTS, Effort, robot_rows, settings
+
+        names = self._robot_names() or (QUICK_ROBOTS if self.quick else ())
+        effort = QUICK if self.quick else Effort()
+        results: dict[str, Any] = {"rows": [], "settings": settings(effort)}
+        for row in robot_rows(named(names), effort, say):
+            results["rows"].append(row)
+            self._write(results)
+        return results
 
     def _write(self, results: dict[str, Any]) -> None:
         if self.out is not None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
+
+from tarsus.commands.robots import ResultTable
+from tarsus_bench.robot_speeds import OURS, PEERS, short_name
 
 # key and label
 ROWS = (
@@ -22,6 +25,14 @@ AGAINST_DEFAULT = {
     "batch_f32_default": "4096 worlds, float32, compared with mujoco default",
 }
 Cells = tuple[tuple[str, Callable[[dict[str, Any]], str]], ...]
+ROBOT_COLUMNS = (
+    *("robot", "DOF", "contacts", "gait", "dt / ms", "one world, 1000 steps/s"),
+    *("1024 worlds, float64", "float32", "MuJoCo default", "MuJoCo tuned"),
+    *("one world: times MuJoCo default / tuned", "1024 worlds, float64", "float32"),
+    *("compile / s", "cached / s", "iterations", "unconverged"),
+    *("bounded by (contacts, limits, DOF)", "problem"),
+)
+ROBOT_TEXTS = ("robot", "gait", "bounded by (contacts, limits, DOF)", "problem")
 VIOLATIONS = {
     "penetration_m": "penetration / m",
     "creep_m_per_s": "creep of sticking feet / m/s",
@@ -182,6 +193,40 @@ def print_whole(results: dict[str, Any]) -> None:
         ("first compilation / s of CPU time", lambda row: f"{row['first_compilation']:.1f}"),
     )
     _print_robots(table, cells, results)
+
+
+def robot_table(rows: Sequence[dict[str, Any]]) -> ResultTable:
+    """Create the table of robots in their default gaits."""
+    return ResultTable(ROBOT_COLUMNS, [_robot_cells(row) for row in rows], ROBOT_TEXTS)
+
+
+def print_robots(results: dict[str, Any]) -> None:
+    """Print the speed of robots in their default gaits, compared with MuJoCo."""
+    lines = [f"{key}: {value}" for key, value in results["settings"].items()]
+    robot_table(results["rows"]).print("\n".join(lines))
+
+
+def _robot_cells(row: dict[str, Any]) -> list[str]:
+    """Format the row of one robot; one that was not measured has its problem only."""
+    name, problem = short_name(row["robot"]), row["problem"]
+    if "dof" not in row:
+        return [name, *([""] * (len(ROBOT_COLUMNS) - 2)), problem]
+    rates, times = row["steps_per_second"], row["times_mujoco"]
+    thousands = [f"{rates[key] / 1e3:,.0f}" if key in rates else "" for key in (*OURS, *PEERS)]
+    multiples = [
+        " / ".join(f"{times[peer][key]:.1f}" for peer in PEERS if peer in times) for key in OURS
+    ]
+    seconds, solver = row["compile"], row["solver"]
+    return [
+        *(name, str(row["dof"]), str(row["contacts"]), row["gait"], f"{1e3 * row['dt']:g}"),
+        *(*thousands, *multiples, f"{seconds['cold']:.1f}", f"{seconds['warm']:.1f}"),
+        *(f"{solver['iterations']:.1f}", f"{solver['unconverged']:.2%}"),
+        *(f"{row['bounded_by']} ({_percents(row['shares'])})", problem),
+    ]
+
+
+def _percents(shares: dict[str, float]) -> str:
+    return ", ".join(f"{100 * share:.0f}" for share in shares.values()) + " %"
 
 
 def _sizes(row: dict[str, Any]) -> str:

@@ -129,9 +129,17 @@ class ThrownWorlds:
             actuators="file",
             self_collision=True,
         )
-        velocities = np.zeros((worlds, robot.nu))
-        velocities[:, :6] = INITIAL_VELOCITY * np.random.default_rng(SEED).normal(size=(worlds, 6))
-        simulation.set(u=velocities[0] if worlds == 1 else velocities)
+        return ThrownWorlds.starting(simulation)
+
+    @staticmethod
+    def starting(simulation: Simulation, moving: bool = True) -> ThrownWorlds:
+        """Start the worlds of a simulation, with different velocities if they are `moving`."""
+        worlds, nu = simulation.worlds, simulation.robot.nu
+        if moving:
+            velocities = np.zeros((worlds, nu))
+            first = np.random.default_rng(SEED).normal(size=(worlds, 6))
+            velocities[:, :6] = INITIAL_VELOCITY * first[:, :nu]
+            simulation.set(u=velocities[0] if worlds == 1 else velocities)
         return ThrownWorlds(simulation, simulation.state())
 
     def time(self, seconds: float) -> float:
@@ -139,9 +147,10 @@ class ThrownWorlds:
         self.simulation.restore(self.start)
         began = process_time()
         self.simulation.advance(seconds)
-        return (process_time() - began) / round(seconds / DT) / self.simulation.worlds
+        steps = round(seconds / self.simulation.dt)
+        return (process_time() - began) / steps / self.simulation.worlds
 
-    def counted(self) -> dict[str, float]:
+    def counted(self, seconds: float = SECONDS) -> dict[str, float]:
         """Run from the start and collect statistics.
 
         They are the mean and maximum of the iterations per step, the numbers of steps and of
@@ -151,7 +160,7 @@ class ThrownWorlds:
         simulation = self.simulation
         simulation.restore(self.start)
         iterations, unconverged, active = [], 0, []
-        for _ in range(round(SECONDS / DT)):
+        for _ in range(round(seconds / simulation.dt)):
             simulation.step()
             iterations.append(np.atleast_1d(simulation.iterations))
             unconverged += int((~np.atleast_1d(simulation.converged)).sum())

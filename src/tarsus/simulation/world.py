@@ -18,6 +18,7 @@ from tarsus.model.merge import displace, initial_coordinates, merge
 from tarsus.model.objects import Thing
 from tarsus.model.poses import Pose, rotation_about, shift
 from tarsus.model.solids import Capsule
+from tarsus.morphology.feet import feet
 from tarsus.simulation import default_controller, resolve
 from tarsus.simulation.ground_placement import CONTACT_DEPTH
 
@@ -91,13 +92,13 @@ def world(robot: WorldMember, *others: WorldMember, at: Sequence[Sequence[float]
 
 
 def _mechanism(given: WorldMember) -> Mechanism:
-    """Convert a member to a mechanism, with round contact points if it has no shapes."""
+    """Convert a member to a mechanism; without shapes, its round feet touch other bodies."""
     mechanism = given.mechanism() if isinstance(given, Thing) else resolve.robot(given)
     if mechanism.solids:
         return mechanism
     balls = tuple(
         Capsule(c.name, c.body, c.position, radius=c.radius, friction=c.friction)
-        for c in mechanism.candidates
+        for c in feet(mechanism) or mechanism.candidates
         if c.radius > 0
     )
     return replace(mechanism, solids=balls)

@@ -148,8 +148,7 @@ def _row(name: str, file: str, seconds: float, options: Mapping[str, Any]) -> Ch
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            fixed = {"floating": False} if name in ARMS else {}
-            robot = _with_feet(robots.load(file, **(fixed | dict(options))), file)
+            robot = load_with_feet(name, file, options)
             return _best(name, shown, robot, seconds)
     except Exception as error:  # of any kind, so that the other robots are still checked
         known = isinstance(error, TarsusError)
@@ -185,6 +184,20 @@ def _by_own_servos(robot: Robot) -> bool:
         and servos
         and all(a.simulated for a in robot.file_actuators)
     )
+
+
+def load_with_feet(name: str, file: str, options: Mapping[str, Any] | None = None) -> Robot:
+    """Load a robot of `named`: arms on a fixed base, and feet by visual shapes if need be.
+
+    Parameters
+    ----------
+    name, file
+        Name of the robot, and its built-in name or file.
+    options
+        Options of `tarsus.load`.
+    """
+    fixed = {"floating": False} if name in ARMS else {}
+    return _with_feet(robots.load(file, **(fixed | dict(options or {}))), file)
 
 
 def _with_feet(robot: Robot, file: str) -> Robot:
