@@ -170,13 +170,13 @@ class Bench(Command):
 
     def _speeds(self, say: Callable[[str], None]) -> dict[str, Any]:
         """Measure robots in their default gaits, and write the results after each one."""
-        from tarsus.validation.robot_check import named
+        from tarsus.validation.robot_check import select_robots
         from tarsus_bench.robot_speeds import QUICK, QUICK_ROBOTS, Effort, robot_rows, settings
 
         names = self._robot_names() or (QUICK_ROBOTS if self.quick else ())
         effort = QUICK if self.quick else Effort()
         results: dict[str, Any] = {"rows": [], "settings": settings(effort)}
-        for row in robot_rows(named(names), effort, say):
+        for row in robot_rows(select_robots(names), effort, say):
             results["rows"].append(row)
             self._write(results)
         return results

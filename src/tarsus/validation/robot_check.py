@@ -187,7 +187,7 @@ def _by_own_servos(robot: Robot) -> bool:
 
 
 def load_with_feet(name: str, file: str, options: Mapping[str, Any] | None = None) -> Robot:
-    """Load a robot of `named`: arms on a fixed base, and feet by visual shapes if need be.
+    """Load a robot of `select_robots`: arms on a fixed base, and feet by visual shapes if need be.
 
     Parameters
     ----------
