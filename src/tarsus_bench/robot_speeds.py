@@ -72,7 +72,7 @@ def robot_rows(
     Parameters
     ----------
     chosen
-        Built-in name or file of each robot, by name (`tarsus.validation.robot_check.select_robots`).
+        Built-in name or file of each robot, by name (`robot_check.select_robots`).
     effort
         Size of the measurement.
     progress
