@@ -12,6 +12,7 @@ from scipy.integrate import solve_ivp
 
 import tarsus_papers
 from tarsus import robots
+from tarsus.viewer import strip
 from tarsus_papers.rengifo2009.biped_runs import SAMPLE, BipedRun, biped, weight
 from tarsus_papers.rengifo2009.bodies import ball, brick
 from tarsus_papers.rengifo2009.landing import Landing
@@ -107,6 +108,14 @@ def test_steps_and_losses_of_contact_are_counted(steady: BipedRun) -> None:
     force[3500:3520, 0, 2] = 1.0  # a touch in the air that carries nothing
     bounces, later = replace(steady, force=force).losses(0)
     assert bounces == pytest.approx([0.6]) and later == pytest.approx([0.65, 0.9])
+
+
+def test_a_strip_shows_the_walk(steady: BipedRun) -> None:
+    """The log of the walk has the labels that pictures need."""
+    stand = np.asarray(biped().keyframes["stand"])
+    run = replace(steady, q=np.tile(stand, (len(steady.time), 1, 1)))
+    frames = strip.poses(run.log(0), [0.2, 0.8], biped())["frames"]
+    assert [frame["time"] for frame in frames] == pytest.approx([0.2, 0.8])
 
 
 def test_the_second_half_of_a_stance_lies_between_landing_and_lift_off(steady: BipedRun) -> None:

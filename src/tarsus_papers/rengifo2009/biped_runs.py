@@ -16,6 +16,7 @@ from tarsus.contact.laws.linearized import Linearized
 from tarsus.control.base import Controller
 from tarsus.control.gaits.walk import Walk
 from tarsus.dynamics.robot import Robot
+from tarsus.simulation.recording.variables import coordinate_names
 from tarsus.simulation.simulation import Simulation
 from tarsus_papers.rengifo2009.bodies import Array, G
 
@@ -165,7 +166,11 @@ class BipedRun:
                 "force_world": (("time", "contact", "xyz"), impulse[..., [1, 2, 0]] / self.dt),
                 "contact_point": (("time", "contact", "xyz"), np.stack(points, axis=1)),
             },
-            coords={"time": self.time},
+            coords={
+                "time": self.time,
+                "coordinate": coordinate_names(biped()),
+                "contact": names,
+            },
             attrs={"terrain": "plane"},
         )
 
