@@ -124,8 +124,16 @@ def _time_stepping_path(law: str, dt: float) -> Array:
     created, path = simulation(drop_ground, dt, MIDPOINT), []
     for _ in range(round(DURATION / SAMPLE)):
         created.advance(SAMPLE)
-        path.append(hyq().center_of_mass(created.q))
+        path.append(_center_of_mass(created.q))
     return np.array(path)
+
+
+def _center_of_mass(q: Array) -> Array:
+    """Return the center of mass of each world, (worlds, 3), in m; NaN if the world diverged."""
+    finite = np.isfinite(q).all(axis=1)
+    center = np.full((len(q), 3), np.nan)
+    center[finite] = hyq().center_of_mass(q[finite])
+    return center
 
 
 def _event_driven_path(run: DropRun) -> Array:
