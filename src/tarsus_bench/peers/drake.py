@@ -19,6 +19,9 @@ from tarsus_bench.peers.base import (
     world_to_body,
 )
 
+CENIC = "cenic"
+ACCURACY = 0.2  # 1/s; the target accuracy of CENIC is this times dt, 1e-3 at 5 ms
+
 
 class DrakePeer(PeerSession):
     """MultibodyPlant with steps of dt, advanced by a Simulator in C++."""
@@ -29,6 +32,7 @@ class DrakePeer(PeerSession):
     variants: ClassVar[Mapping[str, str]] = {
         "": "contact approximation by default",
         "sap": "contact approximation kSap",
+        CENIC: "error-controlled integrator CenicIntegrator, steps of at most dt",
     }
 
     def __init__(self, work: Work, variant: str) -> None:
@@ -37,7 +41,9 @@ class DrakePeer(PeerSession):
         self._all = import_library("pydrake.all", "its benchmark", "peers")
         drake: Any = self._all
         builder = drake.DiagramBuilder()
-        plant, scene = drake.AddMultibodyPlantSceneGraph(builder, time_step=work.dt)
+        plant, scene = drake.AddMultibodyPlantSceneGraph(
+            builder, time_step=0.0 if variant == CENIC else work.dt
+        )
         drake.Parser(plant).AddModelsFromString(to_urdf(replace(work.robot, candidates=())), "urdf")
         if variant == "sap":
             plant.set_discrete_contact_approximation(drake.DiscreteContactApproximation.kSap)
@@ -53,6 +59,11 @@ class DrakePeer(PeerSession):
         # the simulator
         self._plant, diagram = plant, builder.Build()
         self._simulator = drake.Simulator(diagram)
+        if variant == CENIC:
+            config = drake.SimulatorConfig(
+                integration_scheme=CENIC, max_step_size=work.dt, accuracy=ACCURACY * work.dt
+            )
+            drake.ApplySimulatorConfig(config, self._simulator)
         self._context = plant.GetMyMutableContextFromRoot(self._simulator.get_mutable_context())
         self._steps = 0
 
@@ -93,13 +104,20 @@ class DrakePeer(PeerSession):
     def settings(self) -> dict[str, str]:
         from importlib.metadata import version
 
-        plant = self._plant
+        plant, dt = self._plant, self._work.dt
+        discrete = {
+            "contact approximation": str(plant.get_discrete_contact_approximation()),
+            "near-rigid threshold": str(plant.get_sap_near_rigid_threshold()),
+        }
+        controlled = {
+            "integrator": f"CenicIntegrator, accuracy {ACCURACY * dt:g}, steps up to {dt:g} s",
+            "servo": "continuous, solved implicitly with the contacts",
+        }
         return {
             "version": version("drake"),
             "number format": "float64",
-            "contact approximation": str(plant.get_discrete_contact_approximation()),
+            **(discrete if plant.time_step() else controlled),
             "contact model": str(plant.get_contact_model()),
-            "near-rigid threshold": str(plant.get_sap_near_rigid_threshold()),
             "contact": "point contact, stiffness and dissipation by default",
         }
 

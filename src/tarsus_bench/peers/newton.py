@@ -1,4 +1,4 @@
-"""Newton on its CPU device: MuJoCo Warp's solver, single precision."""
+"""Newton on its CPU device: MuJoCo Warp's solver or Steel, single precision."""
 
 from __future__ import annotations
 
@@ -14,15 +14,22 @@ from tarsus.mujoco_runs.library import mujoco
 from tarsus_bench.peers.base import FRICTION, Array, PeerSession, Work
 
 MAX_CONTACTS, MAX_ROWS = 16, 64  # contacts and constraint rows
+STEEL = "steel"
 
 
 class NewtonPeer(PeerSession):
-    """SolverMuJoCo of Newton, with kernels of Warp compiled for the CPU."""
+    """Solvers of Newton, with kernels of Warp compiled for the CPU.
+
+    SolverKamino is not measured: on the CPU a step of ANYmal takes it more than half a second.
+    """
 
     package: ClassVar[str] = "newton"
     distributions: ClassVar[tuple[str, ...]] = ("newton", "mujoco-warp")
     own_servo: ClassVar[bool] = True
-    variants: ClassVar[Mapping[str, str]] = {"": "SolverMuJoCo on the device cpu, one world"}
+    variants: ClassVar[Mapping[str, str]] = {
+        "": "SolverMuJoCo on the device cpu, one world",
+        STEEL: "SolverSteel, with the contacts of Newton's own collision detection",
+    }
 
     def __init__(self, work: Work, variant: str) -> None:
         # the robot with its drives, and the floor
@@ -49,13 +56,19 @@ class NewtonPeer(PeerSession):
         builder.add_ground_plane()
         # the solver and its states
         self._model = builder.finalize(device="cpu")
-        self._solver = newton.solvers.SolverMuJoCo(
-            self._model,
-            cone="elliptic",
-            integrator="euler",
-            nconmax=MAX_CONTACTS,
-            njmax=MAX_ROWS,
-        )
+        self._steel = variant == STEEL
+        if self._steel:
+            self._solver = newton.solvers.SolverSteel(
+                self._model, articulation_constraint_max=MAX_ROWS
+            )
+        else:
+            self._solver = newton.solvers.SolverMuJoCo(
+                self._model,
+                cone="elliptic",
+                integrator="euler",
+                nconmax=MAX_CONTACTS,
+                njmax=MAX_ROWS,
+            )
         self._states = self._model.state(), self._model.state()
         self._control = self._model.control()
         target = self._control.joint_target_q.numpy()
@@ -66,12 +79,20 @@ class NewtonPeer(PeerSession):
     def settings(self) -> dict[str, str]:
         from importlib.metadata import version
 
-        option, fast, mj = self._solver.mj_model.opt, self._solver.mjw_model, mujoco()
-        return {
+        shared = {
             "version": version("newton"),
-            "mujoco-warp": version("mujoco-warp"),
             "warp": self._warp.__version__,
             "number format": "float32",
+            "loop": "in Python, kernels launched one by one",
+        }
+        if self._steel:
+            return shared | {
+                "solver": "projected Gauss-Seidel, SolverSteel with its defaults",
+                "integrator": "symplectic Euler",
+            }
+        option, fast, mj = self._solver.mj_model.opt, self._solver.mjw_model, mujoco()
+        return shared | {
+            "mujoco-warp": version("mujoco-warp"),
             "solver": mj.mjtSolver(option.solver).name,
             "iterations": f"at most {option.iterations}",
             "tolerance": f"{float(fast.opt.tolerance.numpy()[0]):g}",
@@ -79,7 +100,6 @@ class NewtonPeer(PeerSession):
             "cone": mj.mjtCone(option.cone).name,
             "solref": str(fast.geom_solref.numpy()[0, 0].tolist()),
             "solimp": str(fast.geom_solimp.numpy()[0, 0].tolist()),
-            "loop": "in Python, kernels launched one by one",
         }
 
     def mass(self) -> float:
@@ -113,5 +133,7 @@ class NewtonPeer(PeerSession):
         for _ in range(steps):
             now, after = self._states
             now.clear_forces()
-            self._solver.step(now, after, self._control, None, self._work.dt)
+            # SolverMuJoCo finds contacts itself
+            contacts = self._model.collide(now) if self._steel else None
+            self._solver.step(now, after, self._control, contacts, self._work.dt)
             self._states = after, now

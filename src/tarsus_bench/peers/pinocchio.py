@@ -21,7 +21,8 @@ class PinocchioPeer(PeerSession):
     package: ClassVar[str] = "pinocchio"
     distributions: ClassVar[tuple[str, ...]] = ("pin",)
     variants: ClassVar[Mapping[str, str]] = {
-        "": "PGSConstraintSolver; speed is that of the loop in Python"
+        "": "PGSConstraintSolver; speed is that of the loop in Python",
+        "admm": "ADMMConstraintSolver; speed is that of the loop in Python",
     }
 
     def __init__(self, work: Work, variant: str) -> None:
@@ -49,7 +50,9 @@ class PinocchioPeer(PeerSession):
         self._contacts, self._contact_data = contacts, pin.StdVec_ConstraintData()
         for contact in contacts:
             self._contact_data.append(contact.createData())
-        self._solver, self._settings = pin.PGSConstraintSolver(), pin.PGSSolverSettings()
+        self._method = variant.upper() or "PGS"
+        self._solver = getattr(pin, f"{self._method}ConstraintSolver")()
+        self._settings = getattr(pin, f"{self._method}SolverSettings")()
         self._settings.max_iterations = ITERATIONS
         for kind in ("feasibility", "complementarity"):
             setattr(self._settings, f"absolute_{kind}_tol", TOLERANCE)
@@ -64,7 +67,7 @@ class PinocchioPeer(PeerSession):
         return {
             "version": self._pin.__version__,
             "number format": "float64",
-            "solver": f"PGS on the Delassus matrix, solve_ncp {self._settings.solve_ncp}",
+            "solver": f"{self._method}, Delassus matrix, solve_ncp {self._settings.solve_ncp}",
             "iterations": f"at most {ITERATIONS}",
             "tolerance": f"{TOLERANCE:g}",
             "integrator": "symplectic Euler",
@@ -82,7 +85,7 @@ class PinocchioPeer(PeerSession):
         turn = self._pin.Quaternion(self._q[3:7]).toRotationMatrix()
         self._v[:3], self._v[3:6] = turn.T @ u[:3], u[3:6]
         self._v[self._in_v] = u[6:]
-        self._result = self._pin.PGSSolverResult()
+        self._result = getattr(self._pin, f"{self._method}SolverResult")()
 
     def state(self) -> tuple[Array, Array]:
         q, v = self._q, self._v
