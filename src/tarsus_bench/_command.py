@@ -13,6 +13,7 @@ from tarsus.commands.base import (
     Command,
     File,
     Flag,
+    Folder,
     Seconds,
     argument,
     checked_names,
@@ -34,11 +35,12 @@ class Bench(Command):
         "tarsus bench --laws": "cost of each contact law",
         "tarsus bench --peers --engines tarsus,mujoco --json": "ANYmal in two simulators, as JSON",
         "tarsus bench --robots go2 robot.xml": "speed of two robots in their default gaits",
+        "tarsus bench --precision --figures plots": "error over processor time of each simulator",
     }
     groups: ClassVar[Mapping[str, str]] = {
-        "Measurement": "device laws walks whole robots learning peers engines",
+        "Measurement": "device laws walks whole robots learning peers precision engines",
         "Time": "budget quick",
-        "Results": "out history",
+        "Results": "out figures history",
     }
 
     device: Literal["cpu", "cuda"] = "cpu"
@@ -47,7 +49,9 @@ class Bench(Command):
     """Time limit of the GPU benchmark; results of finished parts are kept."""
     out: File = None
     """Also write the results to this file: of the GPU after each part, of --robots after each
-    robot, or of --peers."""
+    robot, of --peers, or of --precision."""
+    figures: Folder = None
+    """With --precision, draw a figure of each motion into this folder."""
     quick: Flag = False
     """With --robots: measure two robots by default, and in short runs."""
     laws: Flag = False
@@ -69,9 +73,15 @@ class Bench(Command):
     (extra `learn`)."""
     peers: Flag = False
     """Compare with other simulators instead: ANYmal stands, flies and falls (docs/peers.md)."""
+    precision: Flag = False
+    """Measure errors over processor time instead: flight, rolling, standing, a fall, a drop of G1
+    (docs/precision.md)."""
     engines: Annotated[
         str | None,
-        argument("NAMES", "With --peers: comma-separated simulators (`tarsus list peers`)."),
+        argument(
+            "NAMES",
+            "With --peers or --precision: comma-separated simulators (`tarsus list peers`).",
+        ),
         checked_names("simulator", "tarsus_bench.peers"),
     ] = None
     history: File = None
@@ -85,6 +95,8 @@ class Bench(Command):
         optimize_everything()
         if self.peers:
             return self._compare()
+        if self.precision:
+            return self._measure_precision()
         from tarsus_bench import report, speed
         from tarsus_bench.gpu import cuda_bench
         from tarsus_bench.history import append
@@ -124,6 +136,7 @@ class Bench(Command):
         """Raise TarsusError for options that exclude each other or a folder that does not exist."""
         options = {
             "--peers": self.peers,
+            "--precision": self.precision,
             "--walks": self.walks,
             "--whole": self.whole,
             "--learning": self.learning,
@@ -136,9 +149,13 @@ class Bench(Command):
             raise IncompatibleOptions(
                 f"{first} cannot be combined with {others[0]}: run one benchmark at a time.", first
             )
-        if self.engines is not None and not self.peers:
+        if self.engines is not None and not (self.peers or self.precision):
             raise IncompatibleOptions(
-                "--engines selects simulators for --peers: add --peers.", "--engines"
+                "--engines selects simulators: add --peers or --precision.", "--engines"
+            )
+        if self.figures is not None and not self.precision:
+            raise IncompatibleOptions(
+                "--figures draws the results of --precision: add --precision.", "--figures"
             )
         if self.quick and (self.robots is None or self.whole):
             raise IncompatibleOptions("--quick shortens --robots: add --robots.", "--quick")
@@ -180,6 +197,20 @@ class Bench(Command):
             results["rows"].append(row)
             self._write(results)
         return results
+
+    def _measure_precision(self) -> int:
+        from tarsus_bench.precision_report import draw_precision, print_precision
+        from tarsus_bench.work_precision import measure
+
+        names = None if self.engines is None else registry.split_names(self.engines)
+        with self.progress() as progress:
+            results = measure(names, progress=progress.say)
+        self._write(results)
+        print_json(results) if self.json else print_precision(results)
+        if self.figures is not None:
+            for file in draw_precision(results, self.figures):
+                print(f"wrote {file}", file=sys.stderr)
+        return 0
 
     def _write(self, results: dict[str, Any]) -> None:
         if self.out is not None:

@@ -113,7 +113,7 @@ def bench_peers(
             + ".",
             missing[0]["engine"],
         )
-    cases, core = peer_cases.cases(), _core()
+    cases, core = peer_cases.cases(), pinned_core()
     with ExitStack() as stack:
         # one process per variant
         runners = [
@@ -146,7 +146,7 @@ def bench_peers(
     }
 
 
-def _core() -> int | None:
+def pinned_core() -> int | None:
     """Return the last core available to this process; None if processes cannot be pinned."""
     return max(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
 

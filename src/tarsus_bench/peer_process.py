@@ -33,6 +33,7 @@ ONE_THREAD = {  # for libraries that would start threads of their own
     )
 } | {"JAX_PLATFORMS": "cpu", "CUDA_VISIBLE_DEVICES": ""}
 SETTLE = 1.0  # s of standing before timing starts
+MIN_TIME = 0.1  # s of processor time for which a motion is repeated
 
 
 class EngineError(RuntimeError):
@@ -64,13 +65,17 @@ class EngineServer:
             "worlds": engine.worlds,
         }
 
-    def trace(self, key: str, seconds: float) -> tuple[Array, Array]:
-        """Simulate and return q (steps + 1, nq) and u, up to the first state that is not finite."""
+    def trace(self, key: str, seconds: float, interval: float | None = None) -> tuple[Array, Array]:
+        """Simulate and return q (samples, nq) and u, up to the first state that is not finite.
+
+        There is a sample at the start and after every `interval`, in s, by default after every
+        step.
+        """
         engine = self._built[key]
         engine.reset()
-        states = [engine.state()]
-        for _ in range(round(seconds / engine.dt)):
-            engine.advance(1)
+        states, steps = [engine.state()], 1 if interval is None else round(interval / engine.dt)
+        for _ in range(round(seconds / (steps * engine.dt))):
+            engine.advance(steps)
             states.append(engine.state())
             if not np.isfinite(np.hstack(states[-1])).all():
                 break
@@ -93,14 +98,34 @@ class EngineServer:
         began = process_time()
         engine.advance(steps)
         whole = process_time() - began
-        servo = 0.0
-        if not engine.own_servo:
-            began = process_time()
-            for _ in range(steps):
-                engine.act()
-            servo = process_time() - began
+        servo = _servo_time(engine, steps)
         each = steps * engine.worlds
         return (whole - servo) / each, servo / each
+
+    def time_motion(self, key: str, seconds: float) -> float:
+        """Measure the processor time of a whole motion from its initial state, without servo, in s.
+
+        A short motion is repeated until `MIN_TIME` is over.
+        """
+        engine, total, runs = self._built[key], 0.0, 0
+        steps = round(seconds / engine.dt)
+        while total < MIN_TIME:
+            engine.reset()
+            began = process_time()
+            engine.advance(steps)
+            total += process_time() - began
+            runs += 1
+        return total / runs - _servo_time(engine, steps)
+
+
+def _servo_time(engine: PeerSession, steps: int) -> float:
+    """Measure the processor time of a servo in Python over some steps, s."""
+    if engine.own_servo:
+        return 0.0
+    began = process_time()
+    for _ in range(steps):
+        engine.act()
+    return process_time() - began
 
 
 class EngineProcess:

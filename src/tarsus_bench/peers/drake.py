@@ -53,8 +53,8 @@ class DrakePeer(PeerSession):
         for joint in joints:
             plant.AddJointActuator(joint.name(), joint)
         plant.Finalize()
-        self._in_q = [joint.position_start() for joint in joints]
-        self._in_u = [joint.velocity_start() for joint in joints]
+        self._in_q = np.array([joint.position_start() for joint in joints], int)
+        self._in_u = np.array([joint.velocity_start() for joint in joints], int)
         self._add_servo(builder, plant)
         # the simulator
         self._plant, diagram = plant, builder.Build()
@@ -94,7 +94,7 @@ class DrakePeer(PeerSession):
         work, count = self._work, len(self._in_q)
         gain = np.zeros((count, plant.num_multibody_states()))
         gain[range(count), self._in_q] = -work.kp
-        gain[range(count), np.array(self._in_u) + plant.num_positions()] = -work.kd
+        gain[range(count), self._in_u + plant.num_positions()] = -work.kd
         servo = builder.AddSystem(
             self._all.AffineSystem(D=gain, y0=work.kp * work.posture, time_period=0.0)
         )

@@ -101,7 +101,7 @@ class PyBulletPeer(PeerSession):
         linear, angular = (np.array(v) for v in bullet.getBaseVelocity(self._robot))
         base = Rotation.from_quat(orientation) * self._turn.inv()
         arm = base.apply(self._com)
-        joints = bullet.getJointStates(self._robot, self._joints)
+        joints = bullet.getJointStates(self._robot, self._joints) or ()  # None without joints
         angles, rates = ([joint[k] for joint in joints] for k in (0, 1))
         q = np.concatenate([np.array(position) - arm, base.as_quat(scalar_first=True), angles])
         body_rate = base.inv().apply(angular)

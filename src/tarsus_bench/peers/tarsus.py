@@ -1,20 +1,29 @@
-"""Tarsus itself: the hard law, and springs under RK4."""
+"""Tarsus itself: several laws and steppers."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
 
-from tarsus.contact.laws.compliant import Compliant
-from tarsus.contact.laws.moreau import Moreau
+from tarsus import registry
+from tarsus.contact.base import Law
 from tarsus.control.gaits.stand import Stand
 from tarsus.engines.tarsus import SimulationSession
+from tarsus.parameters import names_with_role
 from tarsus.simulation.simulation import Simulation
 from tarsus_bench.peers.base import FRICTION, PeerSession, Work
 
 WORLDS = 1024
+METHODS = {  # law and stepper of the variants other than moreau and midpoint
+    "rk4": ("compliant", "rk4"),
+    "symplectic_euler": ("moreau", "symplectic_euler"),
+    "event_driven": ("moreau", "event_driven"),
+    "soft_convex": ("soft_convex", "midpoint"),
+    "hertz": ("hertz", "midpoint"),
+}
 
 
 class TarsusPeer(SimulationSession, PeerSession):
@@ -27,17 +36,18 @@ class TarsusPeer(SimulationSession, PeerSession):
         "": "law moreau, stepper midpoint, one world",
         "batch": f"the same, {WORLDS} worlds",
         "batch_float32": f"the same, {WORLDS} worlds in float32",
-        "rk4": "law compliant, stepper rk4, one world",
-    }
+    } | {name: f"law {law}, stepper {step}, one world" for name, (law, step) in METHODS.items()}
 
     def __init__(self, work: Work, variant: str) -> None:
         PeerSession.__init__(self, work, variant)
-        springs = variant == "rk4"
+        law, stepper = METHODS.get(variant, ("moreau", "midpoint"))
+        contact = registry.create("tarsus.contact.laws", "law", law, Law)
+        frictions = names_with_role(type(contact), "friction")
         options: dict[str, Any] = {"precision": "float32"} if variant.endswith("32") else {}
         simulation = Simulation(
             work.robot,
-            Compliant(mu=FRICTION) if springs else Moreau(mu=FRICTION),
-            "rk4" if springs else "midpoint",
+            replace(contact, **dict.fromkeys(frictions, FRICTION)),
+            stepper,
             controller=Stand(work.kp, work.kd) if work.kp else None,
             dt=work.dt,
             worlds=WORLDS if variant.startswith("batch") else 1,
