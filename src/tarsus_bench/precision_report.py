@@ -14,6 +14,7 @@ from tarsus_bench.peer_bench import REFERENCE
 
 MARKERS = "osD^vPX"  # of the variants of a simulator
 SIZE = (8.0, 4.8)  # inches
+MAX_DRAWN = 10.0  # m or rad: larger errors are those of a diverged run
 
 
 def print_precision(results: Mapping[str, Any]) -> None:
@@ -21,12 +22,16 @@ def print_precision(results: Mapping[str, Any]) -> None:
     console = Console(highlight=False)
     for name, case in results["cases"].items():
         curves = [curve for curve in results["curves"] if curve["case"] == name]
-        console.print(case_table(case, curves))
+        table = case_table(case, curves)
+        # use the full width of the table in a pipe, too; a narrow terminal wraps its lines
+        needed = console.measure(table, options=console.options.update(max_width=1000)).maximum
+        Console(highlight=False, width=max(console.width, needed)).print(table)
     for key, value in results["settings"].items():
         console.print(f"{key}: {value}", markup=False)
     for curve in results["curves"]:
-        for dt, reason in curve["failures"].items():
-            text = f"failed: {curve['simulator']}, {curve['case']}, {dt}: {reason}"
+        if curve["failures"]:
+            steps, reason = ", ".join(curve["failures"]), next(iter(curve["failures"].values()))
+            text = f"failed: {curve['simulator']}, {curve['case']}, {steps}: {reason}"
             console.print(text, markup=False, style="red")
     for name, command in results["missing"].items():
         console.print(f"not measured because not installed: {name} ({command})", markup=False)
@@ -41,7 +46,7 @@ def case_table(case: Mapping[str, Any], curves: Sequence[Mapping[str, Any]]) -> 
         padding=(0, 1, 0, 0),
         pad_edge=False,
     )
-    table.add_column("simulator")
+    table.add_column("simulator", no_wrap=True)
     dts = sorted({p["dt"] for curve in curves for p in curve["points"]}, reverse=True)
     for dt in dts:
         table.add_column(f"{1e3 * dt:g} ms", justify="right", no_wrap=True)
@@ -87,7 +92,7 @@ def draw_precision(results: Mapping[str, Any], folder: Path) -> list[Path]:
             for curve in results["curves"]:
                 if (curve["case"], curve["simulator"]) != (name, label):
                     continue
-                points = [p for p in curve["points"] if 0 < p["error"] < float("inf")]
+                points = [p for p in curve["points"] if 0 < p["error"] < MAX_DRAWN]
                 axes.loglog(
                     [1e3 * p["time"] for p in points],
                     [p["error"] for p in points],

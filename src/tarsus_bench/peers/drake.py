@@ -55,7 +55,8 @@ class DrakePeer(PeerSession):
         plant.Finalize()
         self._in_q = np.array([joint.position_start() for joint in joints], int)
         self._in_u = np.array([joint.velocity_start() for joint in joints], int)
-        self._add_servo(builder, plant)
+        if work.joints:
+            self._add_servo(builder, plant)
         # the simulator
         self._plant, diagram = plant, builder.Build()
         self._simulator = drake.Simulator(diagram)
