@@ -29,10 +29,9 @@ ROBOT_COLUMNS = (
     *("robot", "DOF", "contacts", "gait", "dt / ms", "one world, 1000 steps/s"),
     *("1024 worlds, float64", "float32", "MuJoCo default", "MuJoCo tuned"),
     *("one world: times MuJoCo default / tuned", "1024 worlds, float64", "float32"),
-    *("compile / s", "cached / s", "iterations", "unconverged"),
-    *("bounded by (contacts, limits, DOF)", "problem"),
+    *("compile / s", "cached / s", "iterations", "unconverged", "problem"),
 )
-ROBOT_TEXTS = ("robot", "gait", "bounded by (contacts, limits, DOF)", "problem")
+ROBOT_TEXTS = ("robot", "gait", "problem")
 VIOLATIONS = {
     "penetration_m": "penetration / m",
     "creep_m_per_s": "creep of sticking feet / m/s",
@@ -220,13 +219,8 @@ def _robot_cells(row: dict[str, Any]) -> list[str]:
     return [
         *(name, str(row["dof"]), str(row["contacts"]), row["gait"], f"{1e3 * row['dt']:g}"),
         *(*thousands, *multiples, f"{seconds['cold']:.1f}", f"{seconds['warm']:.1f}"),
-        *(f"{solver['iterations']:.1f}", f"{solver['unconverged']:.2%}"),
-        *(f"{row['bounded_by']} ({_percents(row['shares'])})", problem),
+        *(f"{solver['iterations']:.1f}", f"{solver['unconverged']:.2%}", problem),
     ]
-
-
-def _percents(shares: dict[str, float]) -> str:
-    return ", ".join(f"{100 * share:.0f}" for share in shares.values()) + " %"
 
 
 def _sizes(row: dict[str, Any]) -> str:

@@ -40,11 +40,6 @@ WORLDS = 1024
 QUICK_ROBOTS = ("mini_cheetah", "hoap1")
 PEERS = (label(DEFAULT), label(TUNED))
 OURS = ("one", "batch", "batch32")
-FLIGHT_HEIGHT = 1000.0  # m, from which a robot does not reach the ground
-MAX_COMPILE = 60.0  # s of processor time; a robot that compiles longer is bounded by it
-CONTACTS, LIMITS, MOTION, COMPILE = (
-    *("contacts", "joint limits and dry friction", "degrees of freedom", "compile"),
-)
 
 
 @dataclass(frozen=True)
@@ -118,17 +113,13 @@ def robot_row(
         "batch32": thrown(robot, WORLDS, precision="float32"),
     }
     batch = ours["batch"].simulation
-    parts = {"batch_without_limits": thrown(robot, WORLDS, limits=False, stiction=False)}
-    if batch.robot.floating:
-        parts["batch_in_flight"] = in_flight(ours["batch"])
     progress(": running in MuJoCo")
     peers, problems = replays(robot, batch.dt, effort.seconds)
 
     # times, then solver statistics
-    times = measure(peers, ours | parts, effort, lambda text: progress(f": {text}"))
+    times = measure(peers, ours, effort, lambda text: progress(f": {text}"))
     progress(": counting iterations")
     solver = ours["batch"].counted(effort.batch_seconds)
-    shares = shares_of_time(times)
     return {
         "robot": name,
         "dof": robot.nu,
@@ -142,8 +133,6 @@ def robot_row(
             "iterations": solver["mean"],
             "unconverged": solver["unconverged"] / solver["steps"],
         },
-        "shares": shares,
-        "bounded_by": bounded_by(shares, compiling["cold"]),
         "problem": "; ".join(problems),
     }
 
@@ -152,16 +141,6 @@ def thrown(robot: Robot, worlds: int, **options: Any) -> ThrownWorlds:
     """Create worlds in the default gait; those of a batch have random initial velocities."""
     simulation = Simulation(robot, controller=AUTO, worlds=worlds, threads=1, **options)
     return ThrownWorlds.starting(simulation, worlds > 1)
-
-
-def in_flight(worlds: ThrownWorlds) -> ThrownWorlds:
-    """Start the same worlds far above the ground."""
-    simulation = worlds.simulation
-    simulation.restore(worlds.start)
-    q = np.array(simulation.q)
-    q[..., 2] += FLIGHT_HEIGHT
-    simulation.set(q=q)
-    return ThrownWorlds(simulation, simulation.state())
 
 
 def replays(robot: Robot, dt: float, seconds: float) -> tuple[dict[str, Replay], list[str]]:
@@ -205,20 +184,6 @@ def measure(
             for row, value in values.items():
                 times.setdefault(row, []).append(value)
     return times
-
-
-def shares_of_time(times: Times) -> dict[str, float]:
-    """Compute the fractions of a batch's time that contacts and joint limits cost."""
-    shares = {}
-    for part, without in ((CONTACTS, "batch_in_flight"), (LIMITS, "batch_without_limits")):
-        if without in times:
-            shares[part] = max(1 - ratio(times, without, "batch"), 0.0)
-    return shares | {MOTION: max(1 - sum(shares.values()), 0.0)}
-
-
-def bounded_by(shares: Mapping[str, float], compiling: float) -> str:
-    """Name what limits the speed most: the compilation if it is long, else the largest share."""
-    return COMPILE if compiling > MAX_COMPILE else max(shares, key=lambda part: shares[part])
 
 
 def compile_seconds(name: str, file: str) -> dict[str, float]:

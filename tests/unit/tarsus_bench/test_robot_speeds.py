@@ -33,13 +33,11 @@ def test_two_robots_and_a_broken_file_are_three_rows(
     assert [row["robot"] for row in results["rows"]] == ["hopper.xml", "box.xml", "broken.xml"]
     assert (hopper["dof"], box["dof"]) == (7, 6)
     for row in (hopper, box):
-        rates, shares = row["steps_per_second"], row["shares"]
+        rates = row["steps_per_second"]
         assert rates.keys() >= {*robot_speeds.OURS, *robot_speeds.PEERS}
         assert min(rates.values()) > 0
         for peer in robot_speeds.PEERS:
             assert row["times_mujoco"][peer]["one"] > 0
-        assert all(0 <= share <= 1 for share in shares.values())
-        assert row["bounded_by"] in (*shares, robot_speeds.COMPILE)
         assert row["compile"]["warm"] < row["compile"]["cold"]
         assert 0 <= row["solver"]["unconverged"] <= 1
     assert broken["problem"] and "dof" not in broken
@@ -60,9 +58,3 @@ def test_options_that_do_not_belong_to_robots_are_refused(
 ) -> None:
     assert cli.main(["bench", *arguments]) == 2
     assert subject in capsys.readouterr().err
-
-
-def test_a_long_compilation_bounds_a_robot() -> None:
-    shares = {robot_speeds.CONTACTS: 0.2, robot_speeds.MOTION: 0.8}
-    assert robot_speeds.bounded_by(shares, 1.0) == robot_speeds.MOTION
-    assert robot_speeds.bounded_by(shares, 2 * robot_speeds.MAX_COMPILE) == robot_speeds.COMPILE
