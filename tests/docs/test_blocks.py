@@ -26,7 +26,8 @@ from helpers.pages import BLOCKS, ROOT, inline_commands, is_mention, is_usage, t
 from tarsus import cli
 
 SLOW = {  # pages whose blocks take more than two seconds of a processor
-    "add_a_gait.md", "add_a_task.md", "add_a_terrain.md", "benchmarks.md", "c_code.md", "cheat_sheet.md",
+    "add_a_gait.md", "add_a_task.md", "add_a_terrain.md", "benchmarks.md", "c_code.md",
+    "cheat_sheet.md",
     "choose_a_law.md", "collisions.md", "contact_truth.md", "controllers.md", "coordinates.md",
     "energy_ledger.md",
     "first_steps.md", "from_drake_pinocchio.md", "from_mujoco.md", "from_raisim.md", "gpu.md",
