@@ -93,7 +93,6 @@ def test_missing_simulators_are_named(name: str, capsys: pytest.CaptureFixture[s
         ("--peers --laws", "--laws"),
         ("--walks --laws", "--laws"),
         ("--whole --laws", "--whole"),
-        ("--robots g1", "--whole"),
         ("--peers --device cuda", "--device"),
         ("--peers --out nowhere/to/found.json", "nowhere"),
     ],
