@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tarsus import robots
+from tarsus.dynamics.robot import Robot
 from tarsus.model.mechanism import Actuator
 from tarsus.morphology.feet import soles
 from tarsus.validation import bodies
@@ -48,7 +49,7 @@ class PrecisionCase:
     @property
     def times(self) -> Array:
         """Times of the samples in s, including 0."""
-        return INTERVAL * np.arange(round(self.motion.seconds / INTERVAL) + 1)
+        return np.asarray(INTERVAL * np.arange(round(self.motion.seconds / INTERVAL) + 1), float)
 
 
 def base_position(q: Array) -> Array:
@@ -132,7 +133,7 @@ def flown_samples(case: PeerCase) -> Array:
 
 def rolling_sphere() -> PeerCase:
     """Create a sphere that touches the ground and slides along x without spin."""
-    sphere = bodies.sphere()
+    sphere = Robot.of(bodies.sphere())
     q = np.asarray(bodies.pose([0.0, 0.0, RADIUS - TOUCH]))
     u = np.array([ROLL_SPEED, 0.0, 0.0, 0.0, 0.0, 0.0])
     return PeerCase(replace(sphere, keyframes={"stand": q}), q, u, ROLL_TIME)

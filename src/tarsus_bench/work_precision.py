@@ -173,7 +173,9 @@ class _Run:
         except EngineError as error:
             failures[f"{1e3 * REFERENCE_DT:g} ms"] = str(error)
         points = []
-        for dt in dts if reference is not None else ():
+        for dt in dts:
+            if reference is None:
+                break
             try:
                 motion = self._motion(dt)
                 time = self._time(dt)

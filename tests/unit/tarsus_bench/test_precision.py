@@ -11,9 +11,11 @@ import pytest
 from tarsus import cli
 from tarsus.errors import IncompatibleOptions
 from tarsus.model.robot_data import robots_folder
+from tarsus.validation.bodies import G
 from tarsus_bench import precision_cases, work_precision
 from tarsus_bench._command import Bench
 from tarsus_bench.peer_process import EngineServer
+from tarsus_bench.peers.base import FRICTION
 from tarsus_bench.precision_cases import INTERVAL, largest_difference
 from tarsus_bench.precision_report import draw_precision, print_precision
 
@@ -35,8 +37,8 @@ def test_rolling_sphere_keeps_its_momentum_about_the_contact() -> None:
     assert case.exact is not None
     x, v = case.exact()[:, 0], precision_cases.ROLL_SPEED
     assert (x[-1] - x[-2]) / INTERVAL == pytest.approx(5 / 7 * v)
-    end = 2 * v / (7 * precision_cases.FRICTION * precision_cases.G)
-    slid = 12 * v**2 / (49 * precision_cases.FRICTION * precision_cases.G)
+    end = 2 * v / (7 * FRICTION * G)
+    slid = 12 * v**2 / (49 * FRICTION * G)
     assert x[-1] == pytest.approx(slid + 5 / 7 * v * (case.times[-1] - end))
 
 
