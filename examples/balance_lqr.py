@@ -26,7 +26,7 @@ f = robot.symbolic()
 
 
 def equilibrium() -> tuple[np.ndarray, np.ndarray]:
-    """Coordinates and torques at rest on two feet, near standing with two legs lifted."""
+    """Find coordinates and torques at rest on two feet, near standing with two legs lifted."""
     guess = robot.keyframes["stand"].copy()
     for leg in LIFTED:
         hip = robot.q_slices[robot.joint_index(f"{leg}_hip_joint")].start
@@ -47,15 +47,16 @@ def equilibrium() -> tuple[np.ndarray, np.ndarray]:
     return np.array(solution.value(q)), np.array(solution.value(tau))
 
 
-def linearized(q0: np.ndarray, tau0: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """A and B of x' = A x + B (tau - tau0), and N (18, 12): x holds N^T times displacement, rate.
+def linearize(q0: np.ndarray, tau0: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Compute A and B of x' = A x + B (tau - tau0), and N (18, 12).
 
-    The columns of N are motions that keep the supporting feet in place.
+    The state x holds N^T times the displacement, then N^T times the velocity. The columns of N are
+    motions that keep the supporting feet in place.
     """
     moved, u, tau = (ca.MX.sym(name, n) for name, n in (("moved", 18), ("u", 18), ("tau", 12)))
     q = f.integrate(q0, moved, 1.0)
-    held = f.constrained_dynamics(SUPPORT)
-    acceleration, _ = held(q, u, ca.mtimes(f.actuation, tau) - f.damping * u)
+    dynamics = f.constrained_dynamics(SUPPORT)
+    acceleration, _ = dynamics(q, u, ca.mtimes(f.actuation, tau) - f.damping * u)
     derivatives = [ca.jacobian(acceleration, each) for each in (moved, u, tau)]
     at = ca.Function("at", [moved, u, tau], derivatives)(np.zeros(18), np.zeros(18), tau0)
     by_q, by_u, by_tau = (each.full() for each in at)
@@ -66,22 +67,22 @@ def linearized(q0: np.ndarray, tau0: np.ndarray) -> tuple[np.ndarray, np.ndarray
 
 
 def gains(A: np.ndarray, B: np.ndarray, N: np.ndarray) -> np.ndarray:
-    """Gains K (12, 24) of the LQR: the trunk's pose counts more than joints, rates and torques."""
-    place, rate = np.diag([20.0] * 6 + [1.0] * 12), 0.1 * np.eye(18)
+    """Compute the LQR gains K (12, 24), with the largest weight on the pose of the trunk."""
+    pose, rate = np.diag([20.0] * 6 + [1.0] * 12), 0.1 * np.eye(18)
     R = 0.05 * np.eye(12)
-    P = solve_continuous_are(A, B, block_diag(N.T @ place @ N, N.T @ rate @ N), R)
+    P = solve_continuous_are(A, B, block_diag(N.T @ pose @ N, N.T @ rate @ N), R)
     return np.linalg.solve(R, B.T @ P)
 
 
 def without_dry_friction() -> tarsus.Robot:
-    """The robot as the linear model has it."""
+    """Remove the dry friction of the joints, which the linear model lacks."""
     bodies = [replace(each, joint=replace(each.joint, dry_friction=0.0)) for each in robot.bodies]
     return replace(robot, bodies=tuple(bodies))
 
 
 def main() -> None:
     q0, tau0 = equilibrium()
-    A, B, N = linearized(q0, tau0)
+    A, B, N = linearize(q0, tau0)
     K = gains(A, B, N)
     print(f"fastest unstable mode: {np.linalg.eigvals(A).real.max():.1f} 1/s without control,")
     print(f"slowest mode with LQR: {np.linalg.eigvals(A - B @ K).real.max():.1f} 1/s")
@@ -89,8 +90,8 @@ def main() -> None:
     def state(q: np.ndarray, u: np.ndarray) -> np.ndarray:
         return np.hstack([robot.difference(q, q0) @ N, u @ N])
 
-    def pushed(control: str, friction: bool = True) -> tuple[np.ndarray, np.ndarray]:
-        """Roll (steps, worlds) in degrees, and states (steps, worlds, 24), one push per world."""
+    def simulate_pushes(control: str, friction: bool = True) -> tuple[np.ndarray, np.ndarray]:
+        """Return the roll (steps, worlds) in degrees and the states (steps, worlds, 24)."""
         model = robot if friction else without_dry_friction()
         sim = tarsus.Simulation(model, dt=DT, worlds=len(PUSHES), pushes=["base"])
         sim.set(q=q0)
@@ -109,7 +110,7 @@ def main() -> None:
     time, first = DT * np.arange(round(SECONDS / DT)), round(PUSH_END / DT)
     figure, axes = plt.subplots(2, sharex=True, figsize=(7, 5), layout="constrained")
     for axis, control in zip(axes, ("servos", "LQR"), strict=True):
-        rolls, _ = pushed(control)
+        rolls, _ = simulate_pushes(control)
         stands = (np.abs(rolls[-250:]) < 3).all(0)
         withstood = PUSHES[: len(PUSHES) if stands.all() else int(np.argmin(stands))]
         print(f"{control}: stands after pushes up to {withstood.max():.0f} N for 0.1 s")
@@ -118,13 +119,13 @@ def main() -> None:
         axis.set(ylabel=f"roll with {control} / deg", ylim=(-12, 12))
     step = expm((A - B @ K) * DT)
     for friction in (True, False):
-        states = pushed("LQR", friction)[1][first:, 2]  # after a push of 2 N
+        states = simulate_pushes("LQR", friction)[1][first:, 2]  # after a push of 2 N
         model = [states[0]]
         for _ in states[1:]:
             model.append(step @ model[-1])
-        off = np.abs(np.array(model) - states)[:, :12].max() / np.abs(states[:, :12]).max()
+        error = np.abs(np.array(model) - states)[:, :12].max() / np.abs(states[:, :12]).max()
         name = "with dry friction" if friction else "without it"
-        print(f"{name}: the linear model is wrong by {100 * off:.1f} % after {PUSHES[2]:.0f} N")
+        print(f"{name}: the linear model is wrong by {100 * error:.1f} % after {PUSHES[2]:.0f} N")
     axes[1].set(xlabel="time / s")
     axes[0].legend(title="push")
     figure.savefig("balance_lqr.png", dpi=100)

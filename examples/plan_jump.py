@@ -22,7 +22,7 @@ KP, KD = 60.0, 1.5  # N m/rad and N m s/rad, of servos at the joints
 robot = tarsus.load("mini_cheetah")
 f = robot.symbolic()
 STAND = robot.keyframes["stand"]
-FEET = ("FR_foot", "HR_foot")  # and those at their left
+FEET = ("FR_foot", "HR_foot")  # the left feet do the same
 
 
 # u = S v with the rates v (7,): forward, up, pitch, then hip and knee of front and hind legs
@@ -36,12 +36,12 @@ START = np.array([0.0, STAND[2], 0.0, *STAND[JOINTS]])
 
 
 def coordinates(x: ca.SX) -> ca.SX:
-    """Coordinates q (19,) of a mirrored posture x (7,)."""
+    """Convert a mirrored posture x (7,) to coordinates q (19,)."""
     return ca.vertcat(x[0], 0, x[1], ca.cos(x[2] / 2), 0, ca.sin(x[2] / 2), 0, ca.mtimes(S[6:], x))
 
 
 def functions() -> tuple[ca.Function, ca.Function, ca.Function]:
-    """Defect of an interval by the implicit midpoint rule; foot heights; foot velocities."""
+    """Build the defect of an interval (implicit midpoint), foot heights and foot velocities."""
     x, x1, v, v1 = (ca.SX.sym(name, 7) for name in ("x", "x1", "v", "v1"))
     tau, force, dt = ca.SX.sym("tau", 4), ca.SX.sym("force", 4), ca.SX.sym("dt")
     middle, speed = (x + x1) / 2, (v + v1) / 2
@@ -104,19 +104,19 @@ def plan() -> dict[str, np.ndarray]:
     opti.solver("ipopt", quiet, {"print_level": 0, "sb": "yes", "max_iter": 500})
     value = opti.solve().value
     print(f"IPOPT: {opti.stats()['iter_count']} iterations, {opti.stats()['t_proc_total']:.1f} s")
-    found = {"t": ca.vertcat(*times), "x": x, "v": v, "tau": tau, "force": force}
-    return {name: np.array(value(each)) for name, each in found.items()}
+    solution = {"t": ca.vertcat(*times), "x": x, "v": v, "tau": tau, "force": force}
+    return {name: np.array(value(each)) for name, each in solution.items()}
 
 
-def play(found: dict[str, np.ndarray]) -> xr.Dataset:
-    """Simulate torques of the plan, dry friction made up for, and servos along its angles."""
-    times = found["t"]
+def play(solution: dict[str, np.ndarray]) -> xr.Dataset:
+    """Simulate the planned torques, with dry friction compensated and servos along the angles."""
+    times = solution["t"]
 
     def controller(t: float, q: np.ndarray, u: np.ndarray) -> np.ndarray:
-        angles = S[6:] @ [np.interp(t, times, row) for row in found["x"]]
-        rates = S[6:] @ [np.interp(t, times, row) for row in found["v"]]
+        angles = S[6:] @ [np.interp(t, times, row) for row in solution["x"]]
+        rates = S[6:] @ [np.interp(t, times, row) for row in solution["v"]]
         now = min(int(np.searchsorted(times, t, side="right")), len(times) - 1) - 1
-        tau = S[6:, 3:] @ found["tau"][:, now] + f.dry_friction[6:] * np.tanh(2 * rates)
+        tau = S[6:, 3:] @ solution["tau"][:, now] + f.dry_friction[6:] * np.tanh(2 * rates)
         tau += KP * (angles - q[7:]) + KD * (rates - u[6:])
         return np.clip(tau, f.torque_lower, f.torque_upper)
 
@@ -124,26 +124,27 @@ def play(found: dict[str, np.ndarray]) -> xr.Dataset:
     return sim.run(2.0)
 
 
-def compare(found: dict[str, np.ndarray], log: xr.Dataset) -> None:
-    """Print and draw how plan and simulation agree."""
+def compare(solution: dict[str, np.ndarray], log: xr.Dataset) -> None:
+    """Print and draw plan and simulation together."""
     t, z, joints = log["time"].values, log["q"].values[:, 2], log["q"].values[:, 7:].T
     pressed = log["force_world"].sel(xyz="z")
-    off = np.interp(t, found["t"], found["x"][1]) - z
-    wrong = S[6:] @ np.array([np.interp(t, found["t"], row) for row in found["x"]]) - joints
-    slid = (log["slip_speed"] * (pressed > 1.0)).sum("time") * float(t[1] - t[0])
+    height_error = np.abs(np.interp(t, solution["t"], solution["x"][1]) - z)
+    postures = np.array([np.interp(t, solution["t"], row) for row in solution["x"]])
+    angle_error = np.abs(S[6:] @ postures - joints)
+    slip = (log["slip_speed"] * (pressed > 1.0)).sum("time") * float(t[1] - t[0])
     in_air = t[(pressed.values < 1.0).all(1)]
-    takes_off, lands = (found["t"][k] for k in (PHASES["stance"], -1 - PHASES["landing"]))
-    print(f"trunk at the top: {found['x'][1].max():.3f} m planned, {z.max():.3f} m simulated")
+    takes_off, lands = (solution["t"][k] for k in (PHASES["stance"], -1 - PHASES["landing"]))
+    print(f"trunk at the top: {solution['x'][1].max():.3f} m planned, {z.max():.3f} m simulated")
     print(f"flight: {lands - takes_off:.3f} s planned, {in_air[-1] - in_air[0]:.3f} s simulated")
-    print(f"largest error: {1e3 * np.abs(off).max():.0f} mm, {np.abs(wrong).max():.2f} rad")
-    print(f"feet slid by {1e3 * slid.values.max():.1f} mm at most")
+    print(f"largest error: {1e3 * height_error.max():.0f} mm, {angle_error.max():.2f} rad")
+    print(f"feet slid by {1e3 * slip.values.max():.1f} mm at most")
     print(f"trunk at the end: {z[-1]:.3f} m, {np.abs(log['u'].values[-1, :3]).max():.4f} m/s")
     figure, (above, below) = plt.subplots(2, sharex=True, figsize=(7, 5), layout="constrained")
     above.plot(t, z, label="simulated")
-    above.plot(found["t"], found["x"][1], "k--", label="planned")
+    above.plot(solution["t"], solution["x"][1], "k--", label="planned")
     above.set(ylabel="trunk height / m")
     below.plot(t, pressed.sel(contact="HR_foot"), label="simulated, right hind foot")
-    below.stairs(found["force"][3], found["t"], color="k", linestyle="--", label="planned")
+    below.stairs(solution["force"][3], solution["t"], color="k", linestyle="--", label="planned")
     below.set(ylabel="normal force / N", xlabel="time / s")
     for axes in (above, below):
         axes.axvspan(takes_off, lands, color="0.9")
@@ -152,8 +153,8 @@ def compare(found: dict[str, np.ndarray], log: xr.Dataset) -> None:
 
 
 def main() -> None:
-    found = plan()
-    compare(found, play(found))
+    solution = plan()
+    compare(solution, play(solution))
 
 
 if __name__ == "__main__":

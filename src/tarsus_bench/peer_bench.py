@@ -29,6 +29,7 @@ from tarsus_bench.peer_process import (
     EngineProcess,
     engine_class,
 )
+from tarsus_bench.peers.base import PeerSession
 
 Progress = Callable[[str], None]
 STANDING = "stand"  # the case whose speed is measured
@@ -95,31 +96,13 @@ def bench_peers(
     TarsusError
         If a name is unknown, no simulator is installed, or the robot's file is missing.
     """
-    chosen = tuple(names) if names is not None else registry.names(PEERS)
-    classes = {name: engine_class(name) for name in chosen}
-    missing = [
-        {
-            "engine": name,
-            "package": each.package,
-            "install": package_install_command(*each.distributions),
-        }
-        for name, each in classes.items()
-        if not each.installed()
-    ]
-    if len(missing) == len(classes):
-        raise MissingPackage(
-            "none of these simulators is installed: "
-            + "; ".join(f"{row['engine']}: {row['install']}" for row in missing)
-            + ".",
-            missing[0]["engine"],
-        )
+    classes, missing = find_simulators(names if names is not None else registry.names(PEERS))
     cases, core = peer_cases.cases(), pinned_core()
     with ExitStack() as stack:
         # one process per variant
         runners = [
             _Runner(name, variant, stack.enter_context(EngineProcess(name, variant, core)))
             for name, each in classes.items()
-            if each.installed()
             for variant in each.variants
             if variants is None or variant in variants
         ]
@@ -144,6 +127,36 @@ def bench_peers(
         "quoted": quoted.as_json(),
         "settings": _settings(cases["stand"], sizes, core),
     }
+
+
+def find_simulators(
+    names: Sequence[str],
+) -> tuple[dict[str, type[PeerSession]], list[dict[str, str]]]:
+    """Find the classes of the installed simulators, and describe the missing ones.
+
+    Raises
+    ------
+    TarsusError
+        If a name is unknown, or none of the simulators is installed.
+    """
+    classes = {name: engine_class(name) for name in names}
+    missing = [
+        {
+            "engine": name,
+            "package": each.package,
+            "install": package_install_command(*each.distributions),
+        }
+        for name, each in classes.items()
+        if not each.installed()
+    ]
+    if len(missing) == len(classes):
+        raise MissingPackage(
+            "none of these simulators is installed: "
+            + "; ".join(f"{row['engine']}: {row['install']}" for row in missing)
+            + ".",
+            missing[0]["engine"],
+        )
+    return {name: each for name, each in classes.items() if each.installed()}, missing
 
 
 def pinned_core() -> int | None:

@@ -8,13 +8,13 @@ by twice its weight, with passive legs, and then flies for two seconds.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.integrate import solve_ivp
 from scipy.spatial.transform import Rotation
 
@@ -77,7 +77,7 @@ def anymal() -> Robot:
     InvalidFile
         If the file does not describe the expected robot.
     """
-    # the file and its feet
+    # file and feet
     folder = robots_folder()
     if folder is None or not (folder / FILE).is_file():
         raise MissingPackage(
@@ -85,30 +85,38 @@ def anymal() -> Robot:
             NAME,
         )
     robot = Robot.of(read_urdf(folder / FILE))
-    feet = tuple(  # with names that no frame has
-        replace(c, name=f"{c.name}_sphere")
-        for c in robot.candidates
-        if c.name in {f"{leg}_FOOT" for leg in LEGS}
-    )
+    names = {f"{leg}_FOOT" for leg in LEGS}
+    feet = tuple(c for c in robot.candidates if c.name in names)
     if len(feet) != len(LEGS):
         raise InvalidFile(
             f"{folder / FILE} is not the expected ANYmal: its feet must be named"
             f" {', '.join(f'{leg}_FOOT' for leg in LEGS)}.",
             folder / FILE,
         )
-    # standing posture, no limits
-    stand = np.array([0.0, 0.0, HEIGHT, 1.0, 0.0, 0.0, 0.0, *POSTURE])
-    motors = tuple(Actuator(a.name, a.joint) for a in robot.actuators)
-    bodies = tuple(
-        replace(body, joint=replace(body.joint, lower=-np.inf, upper=np.inf))
-        for body in robot.bodies
-    )
+    return without_limits(robot, feet, [0.0, 0.0, HEIGHT, 1.0, 0.0, 0.0, 0.0, *POSTURE])
+
+
+def without_limits(robot: Robot, candidates: Iterable[Candidate], stand: ArrayLike) -> Robot:
+    """Remove the limits of joints and motors, and all contacts except some spheres.
+
+    Parameters
+    ----------
+    robot
+        Robot to change.
+    candidates
+        Contact candidates to keep; they get names that no frame has.
+    stand
+        Coordinates of its keyframe "stand", shape (nq,).
+    """
     return replace(
         robot,
-        bodies=bodies,
-        candidates=feet,
-        actuators=motors,
-        keyframes={"stand": stand},
+        bodies=tuple(
+            replace(body, joint=replace(body.joint, lower=-np.inf, upper=np.inf))
+            for body in robot.bodies
+        ),
+        candidates=tuple(replace(c, name=f"{c.name}_sphere") for c in candidates),
+        actuators=tuple(Actuator(a.name, a.joint) for a in robot.actuators),
+        keyframes={"stand": np.asarray(stand, float)},
         notes=(),
     )
 

@@ -1,8 +1,8 @@
-"""Cases of `tarsus bench --precision`: short motions with one number that says how wrong a run is.
+"""Cases of `tarsus bench --precision`: short motions, each with one measure of error.
 
-They are short because a fall is chaotic: after the first impacts, errors measure luck, not the
+They are short because a fall is chaotic: after the first impacts, errors say nothing about the
 method. Flight and rolling have exact results. In the other cases a run is compared with the same
-simulator at much smaller steps, because its contact model determines where it converges.
+simulator at much smaller steps, because contact models differ.
 """
 
 from __future__ import annotations
@@ -16,12 +16,11 @@ from numpy.typing import NDArray
 
 from tarsus import robots
 from tarsus.dynamics.robot import Robot
-from tarsus.model.mechanism import Actuator
 from tarsus.morphology.feet import soles
 from tarsus.validation import bodies
 from tarsus.validation.bodies import RADIUS, TOUCH, G
 from tarsus_bench import peer_cases
-from tarsus_bench.peer_cases import PeerCase
+from tarsus_bench.peer_cases import PeerCase, without_limits
 from tarsus_bench.peers.base import FRICTION
 
 Array = NDArray[np.float64]
@@ -49,7 +48,12 @@ class PrecisionCase:
     @property
     def times(self) -> Array:
         """Times of the samples in s, including 0."""
-        return np.asarray(INTERVAL * np.arange(round(self.motion.seconds / INTERVAL) + 1), float)
+        return sample_times(self.motion.seconds)
+
+
+def sample_times(seconds: float) -> Array:
+    """Compute the times in s at which motions are compared, including 0, shape (samples,)."""
+    return INTERVAL * np.arange(round(seconds / INTERVAL) + 1, dtype=float)
 
 
 def base_position(q: Array) -> Array:
@@ -123,9 +127,8 @@ def cases() -> Mapping[str, PrecisionCase]:
 
 def flown_samples(case: PeerCase) -> Array:
     """Compute the exact coordinates (samples, nq) of a flight."""
-    times = INTERVAL * np.arange(round(case.seconds / INTERVAL) + 1)
     samples, q, u = [case.q], case.q, case.u
-    for _ in times[1:]:
+    for _ in sample_times(case.seconds)[1:]:
         q, u = peer_cases.flown(case.robot, q, u, INTERVAL, 0.0)
         samples.append(q)
     return np.array(samples)
@@ -144,7 +147,7 @@ def rolled(seconds: float) -> Array:
 
     Coulomb friction slows it until t = 2 v / (7 mu g); then it rolls at 5/7 of its initial speed.
     """
-    times = INTERVAL * np.arange(round(seconds / INTERVAL) + 1)
+    times = sample_times(seconds)
     end = 2 * ROLL_SPEED / (7 * FRICTION * G)
     sliding = np.minimum(times, end)
     x = ROLL_SPEED * sliding - 0.5 * FRICTION * G * sliding**2
@@ -156,21 +159,8 @@ def dropped_g1() -> PeerCase:
     """Create G1 above the ground with only the spheres of its soles, without limits and motors."""
     robot = robots.load("g1")
     below = set(soles(robot))
-    robot = replace(
-        robot,
-        candidates=tuple(
-            replace(c, name=f"{c.name}_sphere") for c in robot.candidates if c.body in below
-        ),
-        bodies=tuple(
-            replace(body, joint=replace(body.joint, lower=-np.inf, upper=np.inf))
-            for body in robot.bodies
-        ),
-        actuators=tuple(Actuator(a.name, a.joint) for a in robot.actuators),
-        notes=(),
-    )
+    spheres = [c for c in robot.candidates if c.body in below]
     q = np.zeros(robot.nq)
     q[3] = 1.0
-    lowest = min(float(robot.position(q[None], c.name)[0, 2]) - c.radius for c in robot.candidates)
-    q[2] = DROP_HEIGHT - lowest
-    robot = replace(robot, keyframes={"stand": q})
-    return PeerCase(robot, q, np.zeros(robot.nu), DROP_TIME)
+    q[2] = DROP_HEIGHT - min(robot.position(q, c.name)[2] - c.radius for c in spheres)
+    return PeerCase(without_limits(robot, spheres, q), q, np.zeros(robot.nu), DROP_TIME)

@@ -86,22 +86,22 @@ def draw_precision(results: Mapping[str, Any], folder: Path) -> list[Path]:
         figure = Figure(figsize=SIZE, layout="constrained")
         FigureCanvasSVG(figure)
         axes = figure.subplots()
-        for label in labels:
+        for curve in results["curves"]:
+            if curve["case"] != name:
+                continue
+            label = curve["simulator"]
             engine = label.partition(" ")[0]
             siblings = [each for each in labels if each.partition(" ")[0] == engine]
-            for curve in results["curves"]:
-                if (curve["case"], curve["simulator"]) != (name, label):
-                    continue
-                points = [p for p in curve["points"] if 0 < p["error"] < MAX_DRAWN]
-                axes.loglog(
-                    [1e3 * p["time"] for p in points],
-                    [p["error"] for p in points],
-                    color=f"C{engines.index(engine)}",
-                    marker=MARKERS[siblings.index(label) % len(MARKERS)],
-                    linewidth=2.0 if label == REFERENCE else 1.0,
-                    markersize=4.5,
-                    label=label,
-                )
+            points = [p for p in curve["points"] if 0 < p["error"] < MAX_DRAWN]
+            axes.loglog(
+                [1e3 * p["time"] for p in points],
+                [p["error"] for p in points],
+                color=f"C{engines.index(engine)}",
+                marker=MARKERS[siblings.index(label) % len(MARKERS)],
+                linewidth=2.0 if label == REFERENCE else 1.0,
+                markersize=4.5,
+                label=label,
+            )
         axes.set_title(case["title"])
         axes.set_xlabel("processor time per simulated second / ms")
         axes.set_ylabel(f"error of the {case['error']}")

@@ -79,9 +79,8 @@ def robot_rows(
         steps_per_second: of one world, and of all worlds of a batch together, in Tarsus and in
         MuJoCo. times_mujoco: speed as a multiple of MuJoCo's, median over the rounds. compile:
         processor seconds from nothing to the first step, with an empty and with a filled cache.
-        solver: iterations and unconverged steps of the batch. shares: fractions of the time of a
-        batch that contacts, and joint limits with dry friction, cost; the rest depends on the
-        degrees of freedom. problem: why a robot or MuJoCo was not measured, else empty.
+        solver: iterations and share of unconverged steps of the batch. problem: why a robot or
+        MuJoCo was not measured, otherwise empty.
     """
     for name, file in chosen.items():
         try:
@@ -151,7 +150,7 @@ def replays(robot: Robot, dt: float, seconds: float) -> tuple[dict[str, Replay],
     peers
         Replay of the run by label of MuJoCo's settings.
     problems
-        Reasons why there is none.
+        Reasons for missing replays.
     """
     contacts = "feet" if robot.floating and feet(robot) else None
     peers, problems = dict[str, Replay](), list[str]()

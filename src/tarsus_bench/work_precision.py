@@ -2,9 +2,8 @@
 
 Each simulator and variant computes the cases of `precision_cases` at several step sizes, in a
 process on its own. The error of a run is its largest distance from the exact motion where there is
-one, and otherwise from the same variant at `REFERENCE_DT`, its limit. The distance of that limit
-from the one of Tarsus's default is reported separately: it contains the difference of the contact
-models.
+one, and otherwise from the same variant at `REFERENCE_DT`, its limit. Contact models differ, so the
+distance of each limit from that of Tarsus's default is reported too.
 """
 
 from __future__ import annotations
@@ -19,12 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tarsus import registry
-from tarsus.errors import MissingPackage
-from tarsus.installation import package_install_command
 from tarsus.program.run import machine
 from tarsus_bench import precision_cases
-from tarsus_bench.peer_bench import REFERENCE, TIMEOUT, pinned_core
-from tarsus_bench.peer_process import PEERS, EngineError, EngineProcess, engine_class
+from tarsus_bench.peer_bench import REFERENCE, TIMEOUT, find_simulators, pinned_core
+from tarsus_bench.peer_process import PEERS, EngineError, EngineProcess
 from tarsus_bench.precision_cases import INTERVAL, PrecisionCase, largest_difference
 
 Array = NDArray[np.float64]
@@ -47,7 +44,7 @@ class PrecisionPoint:
     """Processor time per simulated second, s."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class PrecisionCurve:
     """Runs of one variant in one case."""
 
@@ -59,8 +56,8 @@ class PrecisionCurve:
     """Name of its variant, empty for its default."""
     points: tuple[PrecisionPoint, ...]
     """Runs that ended with a finite state, in the order of `DTS`."""
-    limit_difference: float | None
-    """Largest distance between the limit and that of Tarsus's default; None for exact cases."""
+    limit: Array | None
+    """Motion of this variant at `REFERENCE_DT`, (samples, k); None for exact cases."""
     failures: Mapping[str, str]
     """Reasons of failed runs, by step size."""
 
@@ -98,44 +95,33 @@ def measure(
         If a name is unknown, no simulator is installed, or a robot's file is missing.
     """
     chosen = [n for n in registry.names(PEERS) if n not in SLOW] if names is None else list(names)
-    chosen.sort(key=lambda name: name != REFERENCE)  # its limits are needed first
-    classes = {name: engine_class(name) for name in chosen}
-    missing = {
-        name: package_install_command(*each.distributions)
-        for name, each in classes.items()
-        if not each.installed()
-    }
-    if len(missing) == len(classes):
-        raise MissingPackage(
-            "none of these simulators is installed: "
-            + "; ".join(f"{name}: {command}" for name, command in missing.items())
-            + ".",
-            next(iter(missing)),
-        )
+    chosen.sort(key=lambda name: name != REFERENCE)  # the first row of tables
+    classes, missing = find_simulators(chosen)
     cases = precision_cases.cases()
     selected = {name: cases[name] for name in case_names or cases}
     exact = {name: case.exact() for name, case in selected.items() if case.exact is not None}
     curves: list[PrecisionCurve] = []
     settings: dict[str, Any] = {}
-    limits: dict[str, Array] = {}  # of Tarsus's default, by case
+    core = pinned_core()
     for name, each in classes.items():
-        for variant in () if name in missing else each.variants:
+        for variant in each.variants:
             if variant in BATCHES or (variants is not None and variant not in variants):
                 continue
-            with EngineProcess(name, variant, pinned_core()) as process:
+            with EngineProcess(name, variant, core) as process:
                 for key, case in selected.items():
                     progress(f"{name} {variant}".strip() + f": {key}")
                     run = _Run(process, key, case)
-                    curves.append(run.curve(name, variant, dts, exact.get(key), limits))
+                    curves.append(run.curve(name, variant, dts, exact.get(key)))
                     settings[curves[-1].label] = run.settings
+    limits = {curve.case: curve.limit for curve in curves if curve.label == REFERENCE}
     return {
-        "curves": [_as_json(curve) for curve in curves],
+        "curves": [_as_json(curve, limits.get(curve.case)) for curve in curves],
         "cases": {
             name: {"title": case.title, "error": case.error, "exact": case.exact is not None}
             for name, case in selected.items()
         },
         "engines": settings,
-        "missing": missing,
+        "missing": {row["engine"]: row["install"] for row in missing},
         "settings": {
             "processor": f"{machine.host().cpu}, {os.cpu_count()} cores",
             "time": f"processor time of the motion on one core, median of {ROUNDS}",
@@ -153,26 +139,18 @@ class _Run:
         self.settings: dict[str, str] = {}
 
     def curve(
-        self,
-        engine: str,
-        variant: str,
-        dts: Sequence[float],
-        exact: Array | None,
-        limits: dict[str, Array],
+        self, engine: str, variant: str, dts: Sequence[float], exact: Array | None
     ) -> PrecisionCurve:
-        """Measure the curve; add the limit of Tarsus's default to `limits`."""
+        """Measure the error and the time at each step size."""
         failures: dict[str, str] = {}
-        difference, reference = None, exact
-        try:
-            if exact is None:
-                reference = self._motion(REFERENCE_DT)
-                if (engine, variant) == (REFERENCE, ""):
-                    limits[self._name] = reference
-                if self._name in limits:
-                    difference = largest_difference(reference, limits[self._name])
-        except EngineError as error:
-            failures[f"{1e3 * REFERENCE_DT:g} ms"] = str(error)
-        points = []
+        points: list[PrecisionPoint] = []
+        limit = None
+        if exact is None:
+            try:
+                limit = self._motion(REFERENCE_DT)
+            except EngineError as error:
+                failures[f"{1e3 * REFERENCE_DT:g} ms"] = str(error)
+        reference = limit if exact is None else exact
         for dt in dts:
             if reference is None:
                 break
@@ -183,7 +161,7 @@ class _Run:
                 failures[f"{1e3 * dt:g} ms"] = str(error)
                 continue
             points.append(PrecisionPoint(dt, largest_difference(motion, reference), time))
-        return PrecisionCurve(self._name, engine, variant, tuple(points), difference, failures)
+        return PrecisionCurve(self._name, engine, variant, tuple(points), limit, failures)
 
     def _motion(self, dt: float) -> Array:
         """Return the compared quantity at the samples, shape (samples, k)."""
@@ -202,12 +180,15 @@ class _Run:
         return median(rounds) / seconds
 
 
-def _as_json(curve: PrecisionCurve) -> dict[str, Any]:
-    """Convert a curve to JSON values."""
+def _as_json(curve: PrecisionCurve, other_limit: Array | None) -> dict[str, Any]:
+    """Convert a curve to JSON values, with the distance of its limit from another one."""
+    difference = None
+    if curve.limit is not None and other_limit is not None:
+        difference = largest_difference(curve.limit, other_limit)
     return {
         "case": curve.case,
         "simulator": curve.label,
         "points": [vars(point) for point in curve.points],
-        "limit_difference": curve.limit_difference,
+        "limit_difference": difference,
         "failures": dict(curve.failures),
     }

@@ -13,12 +13,11 @@ EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.py"))
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
-def test_examples_are_short_and_document_their_output(path: Path) -> None:
+def test_examples_document_their_output(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     tree = ast.parse(text)
     compile(tree, str(path), "exec")
     assert len(ast.get_docstring(tree) or "") > 100
-    assert text.count("\n") <= 160
     assert text.rstrip().splitlines()[-2] == 'if __name__ == "__main__":'
 
 

@@ -125,7 +125,7 @@ def test_symbolic_functions_match_pinocchio(name: str) -> None:
 
 @pytest.mark.parametrize("name", ROBOTS)
 def test_rotations_move_like_those_of_pinocchio(name: str) -> None:
-    """Of a free joint without linear velocity, so that both move it on the same path."""
+    """The free joint has no linear velocity, so that both move it on the same path."""
     robot, model = both(FILES[name])
     f = robot.symbolic()
     q, u = random_state(robot, 1)

@@ -133,12 +133,12 @@ def inverse_kinematics(
         )
     if not targets:
         raise InvalidValue("targets must name at least one frame.", "targets")
-    wanted = [read_target(name, given) for name, given in targets.items()]
-    counts = {target.count for target in wanted} | {len(q) if q.ndim == 2 else None}
+    requested = [read_target(name, given) for name, given in targets.items()]
+    counts = {target.count for target in requested} | {len(q) if q.ndim == 2 else None}
     if len(counts - {None}) > 1:
         raise InvalidValue("all batches must have the same number of states.", "targets")
     count = max((each for each in counts if each is not None), default=None)
-    search = _Search(symbolic, wanted, move_base)
+    search = _Search(symbolic, requested, move_base)
     states, error = search.run(np.atleast_2d(q), count or 1, iterations, tolerance)
     if count is None:
         return InverseKinematicsResult(states[0], error[0], error[0] <= tolerance)
@@ -197,8 +197,8 @@ class _Search:
 
     def _step(self, q: Array, error: Array, J: Array, damping: Array) -> Array:
         """Compute the damped step (N, nu), with joints at their limits held there."""
-        place = q[:, self.columns]
-        low, high = self.lower - place, self.upper - place
+        coordinates = q[:, self.columns]
+        low, high = self.lower - coordinates, self.upper - coordinates
         free = np.broadcast_to(self.can_move, low.shape).copy()
         step = np.zeros_like(low)
         for _ in range(MAX_SOLVES):

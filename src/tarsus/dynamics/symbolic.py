@@ -319,7 +319,7 @@ class SymbolicRobot:
             acceleration = free + ca.mtimes(ca.horzcat(*solved), forces)
             return {"acceleration": acceleration, "forces": ca.reshape(forces, 3, len(points))}
 
-        key = f"{regularization:g}"
+        key = repr(float(regularization))
         return self._built("constrained_dynamics", ("q", "u", "tau"), build, *points, key=key)
 
     # the whole robot

@@ -161,7 +161,7 @@ def find_margin(policy: BoundPolicy, engine: PolicyEngine, name: str, plan: Tria
 
     def succeeds(value: float) -> bool:
         changed = factor.change(policy, trials, value)
-        done = run(policy, engine, changed, plan, max_falls=FAILING_SHARE)
+        done = run(policy, engine, changed, plan, max_fallen_share=FAILING_SHARE)
         return float(done.succeeded.mean()) > 1 - FAILING_SHARE
 
     low, high = factor.start, factor.end

@@ -109,9 +109,9 @@ def rollout(
     seed: int = 0,
     pushes: Mapping[float, Array] | None = None,
     record: bool = False,
-    max_falls: float = 1.0,
+    max_fallen_share: float = 1.0,
 ) -> Rollout:
-    """Run a policy in many worlds until the time is up or all robots have fallen.
+    """Run a policy in many worlds until the time is up or too many robots have fallen.
 
     Parameters
     ----------
@@ -131,8 +131,8 @@ def rollout(
         Velocity changes of the base along x and y, shape (worlds, 2), in m/s, by time in s.
     record : bool
         Whether to record coordinates, velocities and signals of every control period.
-    max_falls : float
-        Share of the robots, 0 to 1, after whose falls the run stops.
+    max_fallen_share : float
+        Share of fallen robots, 0 to 1, at which the run stops.
 
     Raises
     ------
@@ -199,7 +199,7 @@ def rollout(
         if record:
             for rows, row in zip(recorded, (q, u, signals), strict=True):
                 rows.append(row)
-        if np.isfinite(fell).mean() >= max_falls:
+        if np.isfinite(fell).mean() >= max_fallen_share:
             break
         if fallen.any():
             worlds.park(fallen)

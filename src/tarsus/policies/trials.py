@@ -93,7 +93,7 @@ def run(
     plan: TrialPlan,
     *,
     record: bool = False,
-    max_falls: float = 1.0,
+    max_fallen_share: float = 1.0,
 ) -> Rollout:
     """Run trials in one engine, in single precision if the engine supports it.
 
@@ -109,8 +109,8 @@ def run(
         Command, step size and duration.
     record : bool
         Whether to record coordinates, velocities and signals of every control period.
-    max_falls : float
-        Share of the robots, 0 to 1, after whose falls the run stops.
+    max_fallen_share : float
+        Share of fallen robots, 0 to 1, at which the run stops.
     """
     if trials.ground_stiffness is not None:
         engine = engine.with_stiffness(trials.ground_stiffness)
@@ -124,5 +124,5 @@ def run(
         seed=plan.seed,
         pushes=trials.pushes,
         record=record,
-        max_falls=max_falls,
+        max_fallen_share=max_fallen_share,
     )

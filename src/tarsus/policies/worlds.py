@@ -205,7 +205,7 @@ class PolicyEngine:
     ) -> PolicyWorlds:
         """Create worlds under a contact law, in one batch with compiled servos."""
         base = policy.robot.bodies[0]
-        # always given, so that all trials use the same compiled program
+        # also if nothing is added, so that all trials use the same compiled program
         mass_scale = {base.name: 1 + conditions.mass / base.inertia.mass}
         has_joint_friction = conditions.joint_friction.any()
         joint_friction = dry_friction(policy, conditions) if has_joint_friction else {}

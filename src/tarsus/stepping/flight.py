@@ -147,10 +147,8 @@ def conserve_momentum(
         before = kinematics(mechanism, start.q, start.u)
         after = kinematics(mechanism, now["q_end"], now["u_end"])
         for root in roots:
-            at, carried = (
-                mechanism.u_slices[root],
-                carried_inertias(mechanism, root, start.inertias),
-            )
+            at = mechanism.u_slices[root]
+            carried = carried_inertias(mechanism, root, start.inertias)
             missing = missing_momentum(carried, root, (before, after), start.tau[at], start.dt)
             momentum[at] = missing.about_base(after, root)
             position = mechanism.q_slices[root].start

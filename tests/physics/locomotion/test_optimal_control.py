@@ -43,7 +43,7 @@ def test_a_planned_jump_is_jumped() -> None:
 def test_a_linearized_stance_matches_differences_and_is_stabilized() -> None:
     balance = example("balance_lqr")
     q0, tau0 = balance.equilibrium()
-    A, B, N = balance.linearized(q0, tau0)
+    A, B, N = balance.linearize(q0, tau0)
     K = balance.gains(A, B, N)
     assert A.shape == (24, 24) and B.shape == (24, 12) and K.shape == (12, 24)
     assert np.linalg.eigvals(A).real.max() > 1 and np.linalg.eigvals(A - B @ K).real.max() < -1

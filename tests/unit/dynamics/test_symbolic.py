@@ -82,7 +82,7 @@ def test_displacements_are_those_of_the_robot() -> None:
 
 
 def test_derivatives_match_finite_differences() -> None:
-    """Of every function of Mini Cheetah, in all inputs, and at rest without rotation."""
+    """Check every function of Mini Cheetah in all inputs, and at rest without rotation."""
     f, step = CHEETAH.symbolic(), 1e-6
     for function in functions(f, "FR_foot"):
         values = numbers(CHEETAH, function, 5)
@@ -105,7 +105,7 @@ def test_derivatives_match_finite_differences() -> None:
 
 
 def test_second_derivatives_exist_at_rest() -> None:
-    """Also where a body does not turn, and a rotation vector is zero."""
+    """They exist where a body does not turn, and where a rotation vector is zero."""
     f, stand = CHEETAH.symbolic(), CHEETAH.keyframes["stand"]
     q, u = ca.SX.sym("q", 19), ca.SX.sym("u", 18)
     x = ca.vertcat(q, u)
@@ -116,7 +116,7 @@ def test_second_derivatives_exist_at_rest() -> None:
 
 
 def test_contact_points() -> None:
-    """A foot that rolls: its lowest point follows from the center, and it moves with the shank."""
+    """The lowest point of a rolling foot follows from its center, and moves with the shank."""
     f = CHEETAH.symbolic()
     q, u = random_state(CHEETAH, 8)
     radius = CHEETAH.candidates[0].radius
