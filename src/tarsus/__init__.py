@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from tarsus.robots import load as load
     from tarsus.simulation.recording.attitude import trunk_angles as trunk_angles
     from tarsus.simulation.recording.divergence import Diverged as Diverged
+    from tarsus.simulation.recording.impact_table import impacts as impacts
     from tarsus.simulation.recording.interrupt import Interrupted as Interrupted
-    from tarsus.simulation.recording.strikes import strikes as strikes
     from tarsus.simulation.recording.summary import summary as summary
     from tarsus.simulation.simulation import Simulation as Simulation
     from tarsus.simulation.world import world as world
@@ -72,7 +72,7 @@ _HOMES = {
     "Cylinder": "tarsus.model.objects",
     "summary": "tarsus.simulation.recording.summary",
     "trunk_angles": "tarsus.simulation.recording.attitude",
-    "strikes": "tarsus.simulation.recording.strikes",
+    "impacts": "tarsus.simulation.recording.impact_table",
     "sweep": "tarsus.sweeps.run",
     "identify": "tarsus.identification.run",
     "rank_laws": "tarsus.identification.laws",

@@ -33,5 +33,5 @@ def test_the_examples_of_a_public_name_run(
 
 
 def test_simulations_and_their_results_have_examples() -> None:
-    names = {"Simulation", "world", "summary", "trunk_angles", "strikes", "Diverged", "trust"}
+    names = {"Simulation", "world", "summary", "trunk_angles", "impacts", "Diverged", "trust"}
     assert names | {"Interrupted", "TarsusError", "TarsusWarning"} <= EXAMPLES.keys()

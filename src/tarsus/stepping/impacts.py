@@ -25,19 +25,19 @@ class ImpactRecord:
 
     Attributes
     ----------
-    impulse_strikes
+    impulse_in_impacts
         Sum of their impulses (3n,), N s.
-    strike_count
+    impact_count
         Number of impacts.
-    strike_rows
+    impact_rows
         The first impacts (slots * size,), one after the other. Each has the time since the start of
         the step in s, q (nq,), u before (nu,), u after (nu,) and impulses (3n,). Unused slots are
         zero.
     """
 
-    impulse_strikes: SX
-    strike_count: SX
-    strike_rows: SX
+    impulse_in_impacts: SX
+    impact_count: SX
+    impact_rows: SX
 
     @classmethod
     def none(cls, size: int, contacts: int, slots: int) -> ImpactRecord:
@@ -59,9 +59,9 @@ class ImpactRecord:
         `time` counts from the start of the step; `before` and `after` are u (nu,).
         """
         row = ca.vertcat(time, q, before, after, impulse)
-        rows = _put(self._rows(row.numel()), row, self.strike_count)
+        rows = _put(self._rows(row.numel()), row, self.impact_count)
         return ImpactRecord(
-            self.impulse_strikes + impulse, self.strike_count + 1, ca.vertcat(SX(0, 1), *rows)
+            self.impulse_in_impacts + impulse, self.impact_count + 1, ca.vertcat(SX(0, 1), *rows)
         )
 
     def followed_by(self, part: ImpactRecord, part_start: SX, size: int) -> ImpactRecord:
@@ -69,22 +69,22 @@ class ImpactRecord:
 
         It starts at `part_start`, s; `size` is that of a slot.
         """
-        count = self.strike_count
+        count = self.impact_count
         rows = self._rows(size)
         for slot, row in enumerate(part._rows(size)):
-            there = part.strike_count > slot
+            there = part.impact_count > slot
             shifted = ca.vertcat(row[0] + part_start, row[1:])
             rows = _put(rows, shifted, ca.if_else(there, count + slot, -1))
         return ImpactRecord(
-            self.impulse_strikes + part.impulse_strikes,
-            count + part.strike_count,
+            self.impulse_in_impacts + part.impulse_in_impacts,
+            count + part.impact_count,
             ca.vertcat(SX(0, 1), *rows),
         )
 
     def _rows(self, size: int) -> list[SX]:
         """Return the slots (size,)."""
-        ends = range(size, self.strike_rows.numel() + 1, size)
-        return [self.strike_rows[end - size : end] for end in ends]
+        ends = range(size, self.impact_rows.numel() + 1, size)
+        return [self.impact_rows[end - size : end] for end in ends]
 
 
 def _put(rows: list[SX], row: SX, index: SX) -> list[SX]:

@@ -63,7 +63,7 @@ class Impacts:
             "world", "time", "impulse", "velocity_before", "velocity_after", "kinetic_before",
             "kinetic_after", "q", "u_before", "u_after",
         )  # fmt: skip
-        return cls(*(log[f"strike_{name}"].values for name in names))
+        return cls(*(log[f"impact_{name}"].values for name in names))
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +88,7 @@ class DropRun:
         Mean normal force over each step, without impacts, shape (steps, worlds, n), in N.
     gap
         Gaps evaluated in each step, shape (steps, worlds, n), in m.
-    struck, converged
+    has_impact, converged
         Whether the step contained an impact, and converged, shape (steps, worlds).
     impacts
         The impacts.
@@ -105,7 +105,7 @@ class DropRun:
     tau: Array
     force: Array
     gap: Array
-    struck: Array
+    has_impact: Array
     converged: Array
     impacts: Impacts
     lost: int
@@ -113,12 +113,12 @@ class DropRun:
     @classmethod
     def of(cls, robot: Robot, log: xr.Dataset) -> DropRun:
         """Return the run of a batch's log."""
-        struck = (log["impulse_strikes"] != 0).any(("contact", "axis")).values
+        has_impact = (log["impulse_in_impacts"] != 0).any(("contact", "axis")).values
         return cls(
             robot, float(log.attrs["dt"]), tuple(map(str, log["contact"].values)),
             log["time"].values, log["q"].values, log["u"].values, log["tau"].values,
-            log["force_without_strikes"].values[..., 0], log["gap"].values, struck,
-            log["converged"].values > 0, Impacts.table(log), int(log.attrs["strikes_lost"]),
+            log["force_without_impacts"].values[..., 0], log["gap"].values, has_impact,
+            log["converged"].values > 0, Impacts.table(log), int(log.attrs["impacts_lost"]),
         )  # fmt: skip
 
     def com(self, world: int) -> Array:

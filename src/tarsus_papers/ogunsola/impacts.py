@@ -29,7 +29,7 @@ MIN_REBOUND_SPEED = float(LcpImpulse().v_0)  # m/s: slower impacts do not reboun
 class ImpactsPart(Exhibit):
     """All impacts of all cases."""
 
-    name: ClassVar[str] = "strikes"
+    name: ClassVar[str] = "impacts"
     title: ClassVar[str] = "Impulses at contact gain"
     where: ClassVar[str] = "Eqn. (4)"
     about: ClassVar[str] = (

@@ -93,7 +93,7 @@ def _complementarity(run: DropRun, world: int) -> dict[str, float]:
     feet = [run.contacts.index(foot) for foot in FEET]
     force, q, u = run.force[:, world][:, feet], run.q[:, world], run.u[:, world]
     early = run.time < CASES[world].scenario.fall + STANCE
-    quiet = ~run.struck[:, world] & (early | CASES[world].held)
+    quiet = ~run.has_impact[:, world] & (early | CASES[world].held)
     steps = np.nonzero(quiet[1:] & quiet[:-1] & (force[:-1] > 0).any(axis=1))[0] + 1
     # normal velocities of the feet at their ends
     up = normal(CASES[world].scenario.ground)
@@ -136,7 +136,7 @@ def _distance_from_all_sets(run: DropRun) -> float:
         force, up = run.force[:, world], normal(CASES[world].scenario.ground)
         same = ((force[1:] > 0) == (force[:-1] > 0)).all(axis=1) & (force[1:] > 0).any(axis=1)
         early = run.time[1:] < CASES[world].scenario.fall + STANCE
-        valid = same & early & ~run.struck[1:, world] & ~run.struck[:-1, world]
+        valid = same & early & ~run.has_impact[1:, world] & ~run.has_impact[:-1, world]
         steps = np.nonzero(valid)[0] + 1
         # Eqn. (3) at their starts
         q, u = run.q[steps - 1, world], run.u[steps - 1, world]

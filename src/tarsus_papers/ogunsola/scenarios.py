@@ -208,25 +208,25 @@ def _curves(run: DropRun, world: int) -> dict[str, Any]:
     return {
         "force": run.force[:, world][:, feet],
         "body": run.force[:, world][:, others].sum(axis=1),
-        "strike_time": impacts.time,
-        "strike_impulse": impacts.impulse[:, feet, 0],
+        "impact_time": impacts.time,
+        "impact_impulse": impacts.impulse[:, feet, 0],
         "com": run.com(world),
     }
 
 
 def _panels(column: Array, time: Array, curves: Mapping[str, Any], feet: list[str]) -> None:
     """Draw forces, impulses and center of mass of one case."""
-    force, impulse = np.asarray(curves["force"]), np.asarray(curves["strike_impulse"])
+    force, impulse = np.asarray(curves["force"]), np.asarray(curves["impact_impulse"])
     for k, (foot, color) in enumerate(zip(feet, COLORS, strict=False)):
         name = foot.removesuffix("_foot")
         style = "-" if name[0] == "L" else "--"
         column[0].plot(time, force[:, k], style, color=color, lw=1.2, label=name)
         struck = impulse[:, k] > MIN_SHOWN * impulse.max(initial=0.0)
-        strike_times = np.asarray(curves["strike_time"])[struck]
-        column[1].vlines(strike_times, 0, impulse[struck, k], color=color, lw=1)
+        impact_times = np.asarray(curves["impact_time"])[struck]
+        column[1].vlines(impact_times, 0, impulse[struck, k], color=color, lw=1)
         marker, fill = ("o", "none") if name[0] == "L" else ("x", color)
         column[1].plot(
-            strike_times, impulse[struck, k], marker, ms=6, mfc=fill, color=color, label=name
+            impact_times, impulse[struck, k], marker, ms=6, mfc=fill, color=color, label=name
         )
     column[0].plot(time, curves["body"], color=COLORS[7], lw=0.8, label="knees, trunk")
     for axis, color, label in zip(np.asarray(curves["com"]).T, COLORS[4:], AXES, strict=False):

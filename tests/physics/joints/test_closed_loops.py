@@ -13,7 +13,7 @@ from helpers.refused import refused
 from numpy.typing import NDArray
 from scipy.special import ellipk
 
-from tarsus import Simulation, load, strikes, summary
+from tarsus import Simulation, impacts, load, summary
 from tarsus.contact.laws.lcp_impulse import LcpImpulse
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import InvalidModel, TarsusWarning, UnmetCondition, Unsupported
@@ -73,12 +73,12 @@ def test_a_parallelogram_rebounds_from_the_ground() -> None:
     simulation = Simulation(mechanism, LcpImpulse(e_N=0.5), EventDriven(), dt=0.005)
     simulation.set(q=[0.0, 0.0, 0.0])
     log = simulation.run(0.5)
-    table = strikes(log)
-    assert table.sizes["strike"] >= 1 and log.converged.all()
+    table = impacts(log)
+    assert table.sizes["impact"] >= 1 and log.converged.all()
     assert float(log.gap.min()) > -1e-9 and float(log.drift.max()) < 1e-6
-    before, after = table.strike_u_before.values, table.strike_u_after.values
+    before, after = table.impact_u_before.values, table.impact_u_after.values
     np.testing.assert_allclose(after, -0.5 * before, atol=1e-9)
-    np.testing.assert_allclose(table.strike_kinetic_after, table.strike_kinetic_before / 4)
+    np.testing.assert_allclose(table.impact_kinetic_after, table.impact_kinetic_before / 4)
 
 
 def swing(

@@ -278,6 +278,17 @@ def test_differences_of_a_rerun_are_reported(
     assert cli.main(arguments) == 1 and "not reproduced" in capsys.readouterr().out
 
 
+def test_a_parameter_that_no_longer_exists_is_reported(ball: Path) -> None:
+    """A log with the parameter of an earlier version does not run with another value instead."""
+    log = tarsus.Simulation(str(ball), stepper="event_driven").run(0.01)
+    parameters = json.loads(log.attrs["stepper_parameters"])
+    parameters["strikes"] = parameters.pop("impacts")
+    log.attrs["stepper_parameters"] = json.dumps(parameters)
+    with refused(UnknownName, "strikes"):
+        tarsus.rerun(log)
+    assert tarsus.rerun(log, stepper="event_driven").reproduced
+
+
 def test_settings_that_a_log_cannot_store_are_reported(ball: Path, tmp_path: Path) -> None:
     def bumps(x: object, y: object) -> object:
         return 0.0 * x  # type: ignore[operator]

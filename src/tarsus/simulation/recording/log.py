@@ -23,10 +23,10 @@ from tarsus.simulation import sensors
 from tarsus.simulation.recording import variables
 from tarsus.simulation.recording.empty_dimensions import drop_empty
 from tarsus.simulation.recording.energy_gain import energy_gained, gain_warnings
+from tarsus.simulation.recording.impact_table import impact_variables, impacts_lost
 from tarsus.simulation.recording.joint_friction import friction_limits, friction_residual
 from tarsus.simulation.recording.log_hooks import run_hooks
 from tarsus.simulation.recording.observed_steps import observe_steps
-from tarsus.simulation.recording.strikes import strike_variables, strikes_lost
 from tarsus.simulation.step_program import Plan
 from tarsus.stepping.base import FAST_TURN_ANGLE
 from tarsus.stepping.flight import TERMS_VELOCITY
@@ -85,7 +85,7 @@ def build_log(
         **variables.balance_variables(reports, grounded, -mechanism.gravity_acceleration[2]),
         **_joint_variables(plan, worlds, reports, records, dt),
         **_loop_variables(mechanism, reports, records["bilateral"], dt),
-        **strike_variables(plan, worlds, records, t0),
+        **impact_variables(plan, worlds, records, t0),
         **sensors.log_variables(plan, worlds, records),
         **_push_variables(plan, records),
         "q_start": (("world", "coordinate"), start["q"]),
@@ -101,7 +101,7 @@ def build_log(
     log.attrs.update(_law_attributes(scene.law, worlds) | {"dt": dt})
     log.attrs.update(energy_gained=energy_gained(log))
     log.attrs.update(
-        fast_steps=int(reports["fast"].sum()), strikes_lost=strikes_lost(plan, records)
+        fast_steps=int(reports["fast"].sum()), impacts_lost=impacts_lost(plan, records)
     )
     if "overflow" in records:
         log.attrs.update(overflow_steps=int((records["overflow"] > 0).sum()))
@@ -254,13 +254,13 @@ def log_warnings(mechanism: Mechanism, log: xr.Dataset) -> list[WarningRecord]:
         )
         records.append(WarningRecord(text, "fast-steps-damped", "dt"))
     # impacts without a slot
-    lost = log.attrs.get("strikes_lost", 0)
+    lost = log.attrs.get("impacts_lost", 0)
     if lost:
         text = (
             f"{lost} impacts are missing in the log's table, because some steps had more"
-            " than it holds; use --set strikes=16 or a smaller dt."
+            " than it holds; use --set impacts=16 or a smaller dt."
         )
-        records.append(WarningRecord(text, "strikes-lost", "strikes"))
+        records.append(WarningRecord(text, "impacts-lost", "impacts"))
     # contacts without a slot
     if overflow := log.attrs.get("overflow_steps", 0):
         text = (

@@ -60,7 +60,7 @@ OPTIONS = {
 }
 ATTRIBUTES: dict[str, Rule] = {
     "dt": NumberRule(MIN_DT, MAX_DT),
-    **dict.fromkeys(("fast_steps", "strikes_lost", "overflow_steps", "max_overflow"), COUNT),
+    **dict.fromkeys(("fast_steps", "impacts_lost", "overflow_steps", "max_overflow"), COUNT),
     "wall_time": NumberRule(0, MAX_TIME),
     "evaluation_instant": NumberRule(0, 1),
     "mean_*": NumberRule(-MAX_VALUE, MAX_VALUE),
@@ -98,7 +98,7 @@ DIMENSIONS: dict[str, tuple[str, ...]] = {  # of variables, without `world`
     "tau": ("time", "actuator"),
     **dict.fromkeys(BY_CONTACT, ("time", "contact")),
     **dict.fromkeys(BY_AXIS, ("time", "contact", "axis")),
-    **dict.fromkeys(("impulse_strikes", "force_without_strikes"), ("time", "contact", "axis")),
+    **dict.fromkeys(("impulse_in_impacts", "force_without_impacts"), ("time", "contact", "axis")),
     **dict.fromkeys(BY_XYZ, ("time", "contact", "xyz")),
     **dict.fromkeys(BY_STEP, ("time",)),
     **dict.fromkeys(("center_of_mass", "center_of_mass_velocity"), ("time", "xyz")),
@@ -113,15 +113,15 @@ DIMENSIONS: dict[str, tuple[str, ...]] = {  # of variables, without `world`
     "u_start": ("velocity",),
     "state_start": ("state_entry",),
     "energy_start": (),
-    **{name: ("strike",) for name in ("strike_time", "strike_step", "strike_world")},
-    **{f"strike_kinetic_{when}": ("strike",) for when in ("before", "after")},
-    "strike_potential": ("strike",),
+    **{name: ("impact",) for name in ("impact_time", "impact_step", "impact_world")},
+    **{f"impact_kinetic_{when}": ("impact",) for when in ("before", "after")},
+    "impact_potential": ("impact",),
     **{
-        f"strike_{name}": ("strike", "contact", "axis")
+        f"impact_{name}": ("impact", "contact", "axis")
         for name in ("impulse", "velocity_before", "velocity_after")
     },
-    "strike_q": ("strike", "coordinate"),
-    **{f"strike_u_{when}": ("strike", "velocity") for when in ("before", "after")},
+    "impact_q": ("impact", "coordinate"),
+    **{f"impact_u_{when}": ("impact", "velocity") for when in ("before", "after")},
 }
 INTEGER_VARIABLES = ("iterations", "converged", "solver_stage")  # whole numbers
 LABELS = ("coordinate", "velocity", "actuator", "contact", "axis", "xyz", "xy", "pushed", "wrench")

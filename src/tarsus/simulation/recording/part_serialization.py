@@ -172,9 +172,20 @@ def create_part(kind: str, where: str, values: Mapping[str, Any]) -> Any:
 def create_dataclass(kind: type[T], values: Mapping[str, Any]) -> T:
     """Create a dataclass with the fields that a log describes.
 
-    Raise TarsusError if it rejects them.
+    Raises
+    ------
+    UnknownName
+        If the dataclass of this version lacks one of the fields.
+    TarsusError
+        If the dataclass rejects a value.
     """
     hints = {f.name: f for f in fields(kind)}  # pyright: ignore[reportArgumentType]
+    if unknown := sorted(set(values) - set(hints) - {NAME, CLASS, FILE, SHA, PACKAGE}):
+        raise UnknownName(
+            f"the log sets {unknown[0]} of {kind.__name__}, which this version does not have; use"
+            " the version that wrote the log.",
+            unknown[0],
+        )
     arguments = {
         key: _tuples(deserialize(value)) if "tuple" in str(hints[key].type) else deserialize(value)
         for key, value in values.items()

@@ -31,7 +31,7 @@ PIECE_BYTES = 16 << 20  # long parts are written in pieces, each of which surviv
 FINAL_ATTRIBUTES = (
     "wall_time",
     "fast_steps",
-    "strikes_lost",
+    "impacts_lost",
     "overflow_steps",
     "max_overflow",
     "warnings",

@@ -142,27 +142,27 @@ PUSH_VARIABLES = {  # of runs whose pushes changed on the way
         "external force and moment at the body's origin during the step, world axes",
     ),
 }
-STRIKE_VARIABLES = {  # of steppers that locate impacts, with laws of impulses
-    "impulse_strikes": (
+IMPACT_VARIABLES = {  # of steppers that locate impacts, with laws of impulses
+    "impulse_in_impacts": (
         "N s",
         "impulse of located impacts in the step: normal, tangent 1, tangent 2",
     ),
-    "force_without_strikes": (
+    "force_without_impacts": (
         "N",
         "mean contact force over the step without located impacts",
     ),
-    "strike_time": ("s", "time of the impact"),
-    "strike_step": ("1", "index along time of the step with the impact"),
-    "strike_world": ("1", "world of the impact; only in batches"),
-    "strike_impulse": ("N s", "impulse of the impact on the robot: normal, tangent 1, tangent 2"),
-    "strike_velocity_before": ("m/s", "contact velocity before the impact, contact frame"),
-    "strike_velocity_after": ("m/s", "contact velocity after the impact, contact frame"),
-    "strike_kinetic_before": ("J", "kinetic energy before the impact"),
-    "strike_kinetic_after": ("J", "kinetic energy after the impact"),
-    "strike_potential": ("J", "potential energy at the impact, the same before and after"),
-    "strike_q": (VARIABLES["q"][0], "coordinates at the impact"),
-    "strike_u_before": (VARIABLES["u"][0], "velocities before the impact"),
-    "strike_u_after": (VARIABLES["u"][0], "velocities after the impact"),
+    "impact_time": ("s", "time of the impact"),
+    "impact_step": ("1", "index along time of the step with the impact"),
+    "impact_world": ("1", "world of the impact; only in batches"),
+    "impact_impulse": ("N s", "impulse of the impact on the robot: normal, tangent 1, tangent 2"),
+    "impact_velocity_before": ("m/s", "contact velocity before the impact, contact frame"),
+    "impact_velocity_after": ("m/s", "contact velocity after the impact, contact frame"),
+    "impact_kinetic_before": ("J", "kinetic energy before the impact"),
+    "impact_kinetic_after": ("J", "kinetic energy after the impact"),
+    "impact_potential": ("J", "potential energy at the impact, the same before and after"),
+    "impact_q": (VARIABLES["q"][0], "coordinates at the impact"),
+    "impact_u_before": (VARIABLES["u"][0], "velocities before the impact"),
+    "impact_u_after": (VARIABLES["u"][0], "velocities after the impact"),
 }
 UNCUT_VARIABLES = {  # of robots with cut joints alone
     "q_uncut": (
@@ -323,7 +323,7 @@ def add_descriptions(log: xr.Dataset) -> xr.Dataset:
         | UNCUT_VARIABLES
         | PEER_VARIABLES
         | PUSH_VARIABLES
-        | STRIKE_VARIABLES
+        | IMPACT_VARIABLES
     ).items():
         if name in log:
             log[name].attrs.update(units=unit, long_name=meaning)

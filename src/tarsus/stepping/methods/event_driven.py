@@ -64,7 +64,7 @@ class EventDriven(Stepper):
         1e-10, "m", "depth at which a landing is located; 1e-6 suits float32", "(0, inf)"
     )
     maximum: int = parameter(100, "[1]", "contact gains per step", "[1, inf)")
-    strikes: int = parameter(4, "[1]", "impacts per step that the log records", "[0, 100]")
+    impacts: int = parameter(4, "[1]", "impacts per step that the log records", "[0, 100]")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -115,11 +115,11 @@ class EventDriven(Stepper):
         return False
 
     def empty_impacts(self, scene: Scene, start: StepStart) -> ImpactRecord | None:
-        """Create an empty table with `strikes` slots, for laws that resolve impacts."""
+        """Create an empty table with `impacts` slots, for laws that resolve impacts."""
         if not scene.candidates or not scene.law.impulsive:
             return None
         n = len(scene.candidates)
-        return ImpactRecord.none(slot_size(start.q.numel(), start.u.numel(), n), n, self.strikes)
+        return ImpactRecord.none(slot_size(start.q.numel(), start.u.numel(), n), n, self.impacts)
 
     def step(self, scene: Scene, start: StepStart, builder: Builder) -> StepOutputs:
         if not scene.candidates:

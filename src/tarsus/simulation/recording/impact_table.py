@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from tarsus.dynamics import energy, rnea
 from tarsus.dynamics.kinematics import kinematics
+from tarsus.errors import InvalidFile
 from tarsus.model.mechanism import Mechanism
 from tarsus.program.ir.program import Program
 from tarsus.program.ir.trace import Builder
@@ -26,14 +27,14 @@ from tarsus.stepping.impacts import slot_size
 Array = NDArray[Any]
 
 
-def strikes(log: xr.Dataset) -> xr.Dataset:
+def impacts(log: xr.Dataset) -> xr.Dataset:
     """Tabulate the impacts that a stepper located in time.
 
-    Variables (docs/conventions.md): `strike_time` in s, `strike_step` (index along `time`),
-    `strike_impulse` in N s, `strike_velocity_before` and `strike_velocity_after` in m/s, both in
-    contact frames, `strike_kinetic_before`, `strike_kinetic_after` and `strike_potential` in J, and
-    the state at the impact: `strike_q`, `strike_u_before`, `strike_u_after`. Batches also have
-    `strike_world`. The total energy before an impact is `strike_kinetic_before + strike_potential`.
+    Variables (docs/conventions.md): `impact_time` in s, `impact_step` (index along `time`),
+    `impact_impulse` in N s, `impact_velocity_before` and `impact_velocity_after` in m/s, both in
+    contact frames, `impact_kinetic_before`, `impact_kinetic_after` and `impact_potential` in J, and
+    the state at the impact: `impact_q`, `impact_u_before`, `impact_u_after`. Batches also have
+    `impact_world`. The total energy before an impact is `impact_kinetic_before + impact_potential`.
 
     Parameters
     ----------
@@ -43,8 +44,13 @@ def strikes(log: xr.Dataset) -> xr.Dataset:
     Returns
     -------
     xarray.Dataset
-        One row for each impact along the dimension `strike`, in order of time; no rows for other
+        One row for each impact along the dimension `impact`, in order of time; no rows for other
         steppers.
+
+    Raises
+    ------
+    InvalidFile
+        If an earlier version wrote the log and named the table `strike_*`.
 
     Examples
     --------
@@ -55,15 +61,21 @@ def strikes(log: xr.Dataset) -> xr.Dataset:
     >>> q = sim.q
     >>> q[2] += 0.05
     >>> sim.set(q=q)
-    >>> strikes = tarsus.strikes(sim.run(0.2))
-    >>> [round(float(time), 3) for time in strikes["strike_time"]]
+    >>> impacts = tarsus.impacts(sim.run(0.2))
+    >>> [round(float(time), 3) for time in impacts["impact_time"]]
     [0.101]
     """
-    names = [name for name in log.variables if str(name).startswith("strike_")]
-    return log[names] if names else xr.Dataset(coords={"strike": np.zeros(0, int)})
+    if "impulse_strikes" in log:
+        raise InvalidFile(
+            "an earlier version wrote this log and named its impacts strike_*: read these variables"
+            " directly, or repeat the run with this version.",
+            "impulse_strikes",
+        )
+    names = [name for name in log.variables if str(name).startswith("impact_")]
+    return log[names] if names else xr.Dataset(coords={"impact": np.zeros(0, int)})
 
 
-def strike_variables(
+def impact_variables(
     plan: Plan, worlds: Backend, records: Mapping[str, Array], t0: float
 ) -> dict[str, Any]:
     """Build the variables of located impacts for a log.
@@ -82,15 +94,15 @@ def strike_variables(
     dict
         Empty if the stepper locates no impacts; without the table if it located none.
     """
-    if "strike_count" not in records:
+    if "impact_count" not in records:
         return {}
     # sums per step
     impulse, dt = records["impulse"].astype(float), float(worlds.get("dt")[0, 0])
-    sums = records["impulse_strikes"].astype(float)
+    sums = records["impulse_in_impacts"].astype(float)
     values: dict[str, Any] = {}
     for name, value in (
-        ("impulse_strikes", sums),
-        ("force_without_strikes", (impulse - sums) / dt),
+        ("impulse_in_impacts", sums),
+        ("force_without_impacts", (impulse - sums) / dt),
     ):
         by_contact = value.reshape(*value.shape[:2], -1, 3)
         values[name] = ("time", "world", "contact", "axis"), by_contact
@@ -107,27 +119,27 @@ def strike_variables(
         "velocity_after": observed["after"],
     }
     for name, value in vectors.items():
-        values[f"strike_{name}"] = ("strike", "contact", "axis"), value.reshape(len(rows), -1, 3)
+        values[f"impact_{name}"] = ("impact", "contact", "axis"), value.reshape(len(rows), -1, 3)
     for name in ("kinetic_before", "kinetic_after", "potential"):
-        values[f"strike_{name}"] = ("strike",), observed[name][:, 0]
+        values[f"impact_{name}"] = ("impact",), observed[name][:, 0]
     for name, dimension in (
         ("q", "coordinate"),
         ("u_before", "velocity"),
         ("u_after", "velocity"),
     ):
-        values[f"strike_{name}"] = ("strike", dimension), parts[name]
-    values["strike_time"] = ("strike",), t0 + dt * step + parts["time"][:, 0]
-    values["strike_step"] = ("strike",), step.astype(np.int32)
+        values[f"impact_{name}"] = ("impact", dimension), parts[name]
+    values["impact_time"] = ("impact",), t0 + dt * step + parts["time"][:, 0]
+    values["impact_step"] = ("impact",), step.astype(np.int32)
     if worlds.count > 1:
-        values["strike_world"] = ("strike",), world.astype(np.int32)
+        values["impact_world"] = ("impact",), world.astype(np.int32)
     return values
 
 
-def strikes_lost(plan: Plan, records: Mapping[str, Array]) -> int:
+def impacts_lost(plan: Plan, records: Mapping[str, Array]) -> int:
     """Count the impacts that did not fit into the slots of their step."""
-    if "strike_count" not in records:
+    if "impact_count" not in records:
         return 0
-    counts = records["strike_count"][..., 0].astype(int)
+    counts = records["impact_count"][..., 0].astype(int)
     return int(np.maximum(counts - _slots(plan, records), 0).sum())
 
 
@@ -138,15 +150,15 @@ def _size(plan: Plan) -> int:
 
 
 def _slots(plan: Plan, records: Mapping[str, Array]) -> int:
-    return records["strike_rows"].shape[-1] // _size(plan)
+    return records["impact_rows"].shape[-1] // _size(plan)
 
 
 def _rows(plan: Plan, records: Mapping[str, Array]) -> tuple[Array, Array, Array]:
     """Collect the filled slots (rows, size), their steps and their worlds, in order of time."""
-    steps, count = records["strike_count"].shape[:2]
+    steps, count = records["impact_count"].shape[:2]
     slots = _slots(plan, records)
-    rows = records["strike_rows"].astype(float).reshape(steps, count, slots, _size(plan))
-    filled = np.arange(slots) < records["strike_count"]
+    rows = records["impact_rows"].astype(float).reshape(steps, count, slots, _size(plan))
+    filled = np.arange(slots) < records["impact_count"]
     step, world, slot = np.nonzero(filled)
     if not len(step):
         return rows[:0, 0, 0], step, world
@@ -166,7 +178,7 @@ def _evaluate_rows(
     plan: Plan, worlds: Backend, parts: Mapping[str, Array], world: Array
 ) -> dict[str, Array]:
     """Compute contact velocities and energies of every row."""
-    program = _strike_program(plan)
+    program = _impact_program(plan)
     samples = {"q": parts["q"], "u0": parts["u_before"], "u1": parts["u_after"]}
     for register in program.of_kind("parameter"):
         if register.name not in samples:
@@ -175,9 +187,9 @@ def _evaluate_rows(
 
 
 @lru_cache(maxsize=CACHE_SIZE)
-def _strike_program(plan: Plan) -> Program:
+def _impact_program(plan: Plan) -> Program:
     """Trace contact velocities before and after (3n,) and energies as functions of q, u0 and u1."""
-    b = Builder(f"{plan.scene.mechanism.name}_strikes")
+    b = Builder(f"{plan.scene.mechanism.name}_impacts")
     scene, inertias = varied_scene(plan, rnea.body_inertias, b)
     mechanism = scene.mechanism
     q = b.parameter("q", mechanism.nq)
