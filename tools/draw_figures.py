@@ -428,6 +428,35 @@ def control_period() -> str:
     return d.svg()
 
 
+def joint_friction() -> str:
+    """Draw how dry friction varies with angle, rate and load."""
+    d = Drawing(960, 300, "Largest torque of dry friction over angle, rate and motor torque")
+    panels: list[tuple[str, str, Callable[[float], float]]] = [
+        ("angle q", "slope and curvature,\nconstant outside the log", _friction_of_angle),
+        ("rate u", "stribeck: more at rest", lambda x: 0.4 + 0.4 * math.exp(-abs(x) / 0.25)),
+        ("motor torque", "load (driving, right) and\nback_load (driven, left)", _friction_of_load),
+    ]
+    for k, (axis, words, friction) in enumerate(panels):
+        left, bottom = 40 + 310 * k, 240
+        center = left + 130
+        d.arrow((left, bottom), (left + 270, bottom))
+        d.arrow((center, bottom + 8), (center, 70))
+        d.text(left + 262, bottom + 26, axis, INK, 13, "end")
+        xs = [-1 + 0.02 * n for n in range(101)]
+        d.line([(center + 120 * x, bottom - 150 * friction(x)) for x in xs], BLUE, 3)
+        d.text(center, 40, words, INK, 13)
+    return d.svg()
+
+
+def _friction_of_angle(x: float) -> float:
+    inside = min(max(x, -0.7), 0.7)
+    return 0.45 - 0.3 * inside + 0.25 * inside**2
+
+
+def _friction_of_load(x: float) -> float:
+    return 0.3 + (0.5 if x > 0 else 0.25) * abs(x)
+
+
 FIGURES: dict[str, Callable[[], str]] = {
     "pipeline": pipeline,
     "step": step,
@@ -436,6 +465,7 @@ FIGURES: dict[str, Callable[[], str]] = {
     "coordinates": coordinates,
     "batch": batch,
     "control_period": control_period,
+    "joint_friction": joint_friction,
 }
 
 

@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import tyro
 
 from tarsus import registry
+from tarsus.commands._robot_flags import Base, BaseFlags
 from tarsus.commands.base import (
     LAWS,
     Command,
     Folder,
+    OptionalSeconds,
     Trust,
     argument,
     checked_names,
     file_record,
     print_json,
 )
-from tarsus.errors import InvalidValue
+from tarsus.errors import IncompatibleOptions, InvalidValue
 
 if TYPE_CHECKING:
+    from tarsus.identification.actuators import ActuatorIdentification
     from tarsus.identification.estimates import Estimate
     from tarsus.identification.laws import LawRanking
     from tarsus.identification.run import Identification
@@ -33,7 +36,8 @@ class Identify(Command):
     """Identify parameters of robot, contact and ground from logs.
 
     docs/identification.md describes the spec file. With --laws, contact laws are ranked by how well
-    they predict data that was held out.
+    they predict data that was held out. Given a log of position servos instead of a spec, with the
+    robot's base fixed, the actuators are identified: docs/real_go2.md.
     """
 
     position: ClassVar[int] = 64
@@ -41,9 +45,11 @@ class Identify(Command):
     examples: ClassVar[Mapping[str, str]] = {
         "tarsus identify slope.toml --out result": "estimate parameters; write a report",
         "tarsus identify slope.toml --laws all": "rank all contact laws",
+        "tarsus identify log.npz --robot arm.urdf --fixed-base --servo 20 1.5": "identify motors",
     }
     groups: ClassVar[Mapping[str, str]] = {
         "Identification": "laws trust",
+        "Actuators": "robot servo structures per hold_out_from",
         "Computation": "threads",
         "Result": "out",
     }
@@ -51,13 +57,29 @@ class Identify(Command):
     spec: tyro.conf.Positional[
         Annotated[
             Path,
-            argument("SPEC.toml", "Spec of the identification: logs, model and unknowns."),
+            argument(
+                "SPEC",
+                "Spec of the identification (.toml): logs, model and unknowns; or a log of position"
+                " servos (.npz, .csv or .parquet) with time, q and q_desired.",
+            ),
         ]
     ]
     laws: Annotated[str | None, argument("NAME,..."), checked_names("law", LAWS, "all")] = None
     """Contact laws to rank by cross-validation: names (`tarsus list laws`), paths to your own
     Python files, or all."""
     trust: Trust = ()
+    robot: Annotated[str | None, argument("ROBOT")] = None
+    """Model of the robot in a servo log: a name or a path to an MJCF, URDF or SDF file."""
+    servo: Annotated[tuple[float, float] | None, argument("KP KD")] = None
+    """Gains of the servos in a servo log, N m/rad and N m s/rad."""
+    structures: Annotated[str | None, argument("NAME,...")] = None
+    """Actuator structures to compare: sums of friction, spring, angle, stribeck and load, such as
+    friction+spring,friction+angle. (default: six structures)"""
+    per: Annotated[str, argument("joint|type")] = "joint"
+    """Fit parameters per joint, or per type of joint, which the legs share."""
+    hold_out_from: OptionalSeconds = None
+    """Start of the part of a servo log that is held out. (default: its last quarter)"""
+    base: Base = field(default_factory=BaseFlags)
     threads: Annotated[int | None, argument("NUMBER")] = None
     """Number of threads; it does not affect the results. (default: all available cores)"""
     out: Folder = None
@@ -72,6 +94,14 @@ class Identify(Command):
         if self.out is not None:
             check_writable(self.out)
         threads = self.threads or usable_cores()
+        if self.spec.suffix != ".toml":
+            return self._identify_actuators(threads)
+        for name in ("robot", "servo", "structures", "hold_out_from"):
+            if getattr(self, name) is not None:
+                option = f"--{name.replace('_', '-')}"
+                raise IncompatibleOptions(
+                    f"{option} belongs to a servo log; a spec has these settings inside.", option
+                )
         return self._rank(threads) if self.laws else self._identify(threads)
 
     def _identify(self, threads: int) -> int:
@@ -91,6 +121,42 @@ class Identify(Command):
             save(identification_figure(result), files[-1])
             files.append(self._write_page(page(result)))
         return self._print(record, files, lambda: _print_result(result))
+
+    def _identify_actuators(self, threads: int) -> int:
+        """Identify actuators from a servo log, write the files and print the result."""
+        from tarsus.identification.actuators import STRUCTURES, identify_actuators
+
+        for name, value in (("--robot", self.robot), ("--servo", self.servo)):
+            if value is None:
+                raise InvalidValue(
+                    f"a servo log needs {name}, such as --robot go2.xml --servo 20 1.5.", name
+                )
+        if self.laws is not None:
+            raise IncompatibleOptions("--laws needs a spec, not a servo log.", "--laws")
+        assert self.robot is not None and self.servo is not None
+        names = registry.split_names(self.structures) if self.structures else STRUCTURES
+        with self.progress() as progress:
+            result = identify_actuators(
+                self.spec,
+                self.base.load(self.robot),
+                *self.servo,
+                structures=names,
+                per=self.per,
+                hold_out_from=self.hold_out_from,
+                threads=threads,
+                on_progress=progress.say,
+            )
+        record = result.record()
+        files = self._write_json(record)
+        if self.out is not None:
+            from tarsus.identification.figures import actuator_figure
+            from tarsus.identification.identified_file import write_identified
+            from tarsus.viewer.figure import save
+
+            files += [self.out / "identify.png", self.out / "identified.xml"]
+            save(actuator_figure(result), files[-2])
+            write_identified(result.robot, files[-1])
+        return self._print(record, files, lambda: _print_actuators(result))
 
     def _rank(self, threads: int) -> int:
         """Rank laws, write the files and print the ranking."""
@@ -165,6 +231,31 @@ def _print_result(result: Identification) -> None:
             print(f"  {name}: {listed}")
     for sentence in result.sentences:
         print(f"- {sentence}")
+
+
+def _print_actuators(result: ActuatorIdentification) -> None:
+    """Print the structures, the estimates of the chosen one, and the remarks on it."""
+    rows = [["structure", "parameters", "fitted", "held out", "worst joint", "AIC", "BIC"]]
+    least = [min(getattr(fit, name) for fit in result.fits) for name in ("aic", "bic")]
+    for fit in result.fits:
+        rms = (fit.train_rms, fit.held_out_rms, fit.held_out.max())
+        criteria = [f"{v - low:+.0f}" for v, low in zip((fit.aic, fit.bic), least, strict=True)]
+        mark = " *" if fit.structure == result.chosen else ""
+        errors = [f"{1e3 * value:.2f}" for value in rms]
+        rows.append([fit.structure + mark, str(fit.parameters), *errors, *criteria])
+    _print_table(rows)
+    print(
+        "\nRMS errors of joint angles in mrad, simulated from the targets alone; held out from"
+        f" {result.split:g} s on. AIC and BIC are above the least.\nChosen: {result.chosen}, with"
+        " the fewest parameters of those not significantly, or at most 10 %, worse than the best.\n"
+    )
+    chosen = result[result.chosen].identification
+    if chosen is not None:
+        head = ["parameter", "estimate", "95 % interval", "unit", "initial guess"]
+        _print_table([head] + [_estimate_row(one, False) for one in chosen.estimates])
+        for sentence in chosen.sentences:
+            print(f"- {sentence}")
+    print(f"{result.simulated} windows simulated in {result.seconds:.0f} s")
 
 
 def _estimate_row(estimate: Estimate, known: bool) -> list[str]:

@@ -24,14 +24,14 @@ MIN_SQUARED_SINE = 1e-24  # of half an angle; below it the sine equals the angle
 
 def has_springs(mechanism: Mechanism) -> bool:
     """Return whether a joint has a spring."""
-    return any(body.joint.stiffness for body in mechanism.bodies)
+    return any(body.joint.has_spring for body in mechanism.bodies)
 
 
 def stiffness(mechanism: Mechanism) -> SX:
     """Compute K (nu,), in N m/rad or N/m; zero where there is no spring."""
     K = SX.zeros(mechanism.nu)
     for body, u_slice in zip(mechanism.bodies, mechanism.u_slices, strict=True):
-        if body.joint.stiffness:
+        if body.joint.has_spring:
             K[u_slice] = body.joint.stiffness
     return K
 
@@ -63,7 +63,7 @@ def _deflections(kin: Kinematics) -> list[tuple[int, SX, float]]:
     """List (index in u, deflection from rest, stiffness) of every spring; three for a ball's."""
     m, deflections = kin.mechanism, list[tuple[int, SX, float]]()
     for body, q, u in zip(m.bodies, m.q_slices, m.u_slices, strict=True):
-        if not body.joint.stiffness:
+        if not body.joint.has_spring:
             continue
         ball = body.joint.kind == "ball"
         deflection = (

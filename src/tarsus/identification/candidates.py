@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
 from typing import Any
 
 import numpy as np
@@ -14,19 +15,44 @@ from tarsus.contact.base import Law
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import InvalidValue, TarsusWarning, Unsupported, one_per_code, unknown_name
 from tarsus.identification import inertial_parameters
-from tarsus.identification.unknowns import ALL, BODY_KINDS, JOINT_KINDS, UNITS, Unknown
+from tarsus.identification.unknowns import (
+    ALL,
+    BODY_KINDS,
+    FRICTION_KINDS,
+    JOINT_KINDS,
+    SIGNED_KINDS,
+    SPRING_KINDS,
+    UNITS,
+    Unknown,
+)
+from tarsus.model.friction import FrictionVariation
+from tarsus.model.mechanism import WORLD, Joint
 from tarsus.parameters import declared, name_of
 from tarsus.program.run import machine
 from tarsus.simulation.simulation import Simulation
 from tarsus.simulation.step_program import Plan
 from tarsus.simulation.time_steps import DEFAULT_DT
-from tarsus.simulation.varied import INERTIAL_COUNT
+from tarsus.simulation.varied import INERTIAL_COUNT, joint_value
 from tarsus.stepping.base import Stepper
 from tarsus.terrain.base import Terrain
 
 Array = NDArray[np.float64]
 MIN_DRY_FRICTION = 1e-9  # N m (N): start value for a joint without dry friction
-JOINT_RESISTANCES = ("armature", "damping", "dry_friction")
+MIN_STIFFNESS = 1e-9  # N m/rad (N/m): start value for a joint without a spring
+JOINT_RESISTANCES = ("armature", "damping", "dry_friction", *SPRING_KINDS, *FRICTION_KINDS)
+JOINT_UNITS = {  # of hinges, and of slides
+    "armature": ("kg m^2", "kg"),
+    "damping": ("N m s/rad", "N s/m"),
+    "dry_friction": ("N m", "N"),
+    "stiffness": ("N m/rad", "N/m"),
+    "rest": ("rad", "m"),
+    "friction_slope": ("N m/rad", "N/m"),
+    "friction_curvature": ("N m/rad^2", "N/m^2"),
+    "stribeck": ("N m", "N"),
+    "stribeck_rate": ("rad/s", "m/s"),
+    "load_friction": ("1", "1"),
+    "back_load_friction": ("1", "1"),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +103,7 @@ class Candidates:
         self.unknowns = tuple(unknowns)
         self.law, self.terrain = parts.law, parts.terrain
         self.dt = parts.dt
-        robot = _with_min_friction(parts.robot, self.unknowns)
+        robot = _with_unknown_parts(parts.robot, self.unknowns)
         _check(parts, robot, self.unknowns)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", TarsusWarning)
@@ -153,11 +179,9 @@ class Candidates:
         if one.part == "terrain":
             return declared(type(self.terrain))[one.parameter].unit.strip("[]") or "1"
         if one.part in JOINT_RESISTANCES:
-            kinds = {b.joint.kind for b in self.mechanism.bodies if b.joint.name == one.parameter}
-            sliding = kinds == {"slide"}
-            units = {"armature": "kg m^2", "damping": "N m s/rad", "dry_friction": "N m"}
-            straight = {"armature": "kg", "damping": "N s/m", "dry_friction": "N"}
-            return (straight if sliding else units)[one.part]
+            bodies = self.mechanism.bodies
+            kinds = {b.joint.kind for b in bodies if selects(one.parameter, b.joint.name)}
+            return JOINT_UNITS[one.part][kinds == {"slide"}]
         return UNITS[one.part]
 
     def _set_joints(self, registers: dict[str, Array], one: Unknown, value: Array) -> None:
@@ -169,10 +193,8 @@ class Candidates:
         columns = registers.setdefault(
             register, np.tile(self.registers[register][:1], (len(value), 1)).copy()
         )
-        if one.parameter == ALL:
-            columns[:] = value[:, None]
-        else:
-            columns[:, names.index(one.parameter)] = value
+        chosen = [selects(one.parameter, name) for name in names]
+        columns[:, chosen] = value[:, None]
 
     def _inertia_changes(self, bodies: Mapping[str, Mapping[str, Array]], count: int) -> Array:
         order = self.plan.varied.bodies(self.mechanism)
@@ -188,21 +210,69 @@ class Candidates:
         return change
 
 
-def _with_min_friction(robot: Robot, unknowns: Sequence[Unknown]) -> Robot:
-    """Add a tiny dry friction to the joints in which it is identified.
+def selects(pattern: str, name: str) -> bool:
+    """Return whether the joint part of an unknown selects a joint or motor of this name."""
+    return pattern == ALL or name == pattern or fnmatchcase(name, pattern)
 
-    A joint without dry friction has no equation for it.
+
+def independent_unknowns(
+    robot: Robot, unknowns: Sequence[Unknown]
+) -> list[tuple[list[int], list[NDArray[np.bool_]]]]:
+    """Group unknowns that affect different joints, so that they can be moved at once.
+
+    Trees that stand on fixed bases do not affect each other without contact.
+
+    Returns
+    -------
+    list of tuple
+        Indices of the unknowns of each group, and for each of them a mask (nu,) of the velocities
+        that it affects. Empty if the robot has a floating base or an unknown is not of joints.
     """
-    names = {one.parameter for one in unknowns if one.part == "dry_friction"}
+    roots: list[int] = []
+    for i, body in enumerate(robot.bodies):
+        roots.append(i if body.parent == WORLD else roots[body.parent])
+    fixed = all(body.joint.kind in ("hinge", "slide") for body in robot.bodies)
+    if not fixed or robot.constrained or any(one.part not in JOINT_RESISTANCES for one in unknowns):
+        return []
+    reaches = []
+    for one in unknowns:
+        chosen = {
+            roots[i] for i, b in enumerate(robot.bodies) if selects(one.parameter, b.joint.name)
+        }
+        reaches.append(np.array([root in chosen for root in roots]))
+    groups: list[tuple[list[int], list[NDArray[np.bool_]]]] = []
+    for k, reach in enumerate(reaches):
+        for members, masks in groups:
+            if not any((reach & other).any() for other in masks):
+                members.append(k)
+                masks.append(reach)
+                break
+        else:
+            groups.append(([k], [reach]))
+    return groups
 
-    def body_of(body: Any) -> Any:
-        joint = body.joint
-        selected = joint.name in names or ALL in names
-        if not selected or joint.rubs or joint.kind not in ("hinge", "slide"):
-            return body
-        return replace(body, joint=replace(joint, dry_friction=MIN_DRY_FRICTION))
 
-    return replace(robot, bodies=tuple(body_of(b) for b in robot.bodies)) if names else robot
+def _with_unknown_parts(robot: Robot, unknowns: Sequence[Unknown]) -> Robot:
+    """Add tiny friction and springs to the joints in which they are identified.
+
+    A joint without dry friction or spring has no equation for it.
+    """
+
+    def joint_of(joint: Joint) -> Joint:
+        if joint.kind not in ("hinge", "slide"):
+            return joint
+        parts = {one.part for one in unknowns if selects(one.parameter, joint.name)}
+        changed: dict[str, Any] = {}
+        if parts & {"dry_friction", *FRICTION_KINDS} and not joint.rubs:
+            changed["dry_friction"] = MIN_DRY_FRICTION
+        if parts & set(SPRING_KINDS) and not joint.has_spring:
+            changed["stiffness"] = MIN_STIFFNESS
+        if parts & set(FRICTION_KINDS) and joint.friction is None:
+            changed["friction"] = FrictionVariation()
+        return replace(joint, **changed) if changed else joint
+
+    bodies = tuple(replace(b, joint=joint_of(b.joint)) for b in robot.bodies)
+    return replace(robot, bodies=bodies)
 
 
 def _varied(parts: ModelParts, unknowns: Sequence[Unknown]) -> dict[str, Any]:
@@ -217,7 +287,11 @@ def _varied(parts: ModelParts, unknowns: Sequence[Unknown]) -> dict[str, Any]:
             body = one.parameter if one.part == "mass" else one.parameter.rpartition(".")[0]
             kinds.setdefault("mass", set()).add(body)
         elif one.part in JOINT_RESISTANCES or (one.part == "strength" and motors):
-            kinds.setdefault(one.part, set()).add(one.parameter)
+            names = [b.joint.name for b in parts.robot.bodies]
+            chosen = {name for name in names if selects(one.parameter, name)}
+            if not chosen:
+                raise unknown_name("joint", one.parameter, names)
+            kinds.setdefault(one.part, set()).update({ALL} if one.parameter == ALL else chosen)
     return {
         kind: ALL if ALL in names else [n for n in sorted(names)] for kind, names in kinds.items()
     }
@@ -243,7 +317,7 @@ def _check(parts: ModelParts, robot: Robot, unknowns: Sequence[Unknown]) -> None
                     f"{one.name}: low must be above 0, not {one.range.low:g}: a mass is positive.",
                     one.name,
                 )
-        elif one.range.low < 0:
+        elif one.range.low < 0 and one.part not in SIGNED_KINDS:
             raise InvalidValue(
                 f"{one.name}: low must be at least 0, not {one.range.low:g}.", one.name
             )
@@ -268,9 +342,9 @@ def _start(one: Unknown, parts: ModelParts, robot: Robot) -> float:
         value = 1.0
     elif one.part in JOINT_RESISTANCES:
         values = [
-            getattr(b.joint, one.part)
-            for b in parts.robot.bodies
-            if b.joint.nq == 1 and one.parameter in (ALL, b.joint.name)
+            joint_value(one.part, b.joint)
+            for b in robot.bodies
+            if b.joint.nq == 1 and selects(one.parameter, b.joint.name)
         ]
         value = float(np.mean(values)) if values else None
     if value is None or np.ndim(value) or not one.range.low <= float(value) <= one.range.high:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
+from tarsus.identification.actuators import ActuatorIdentification
 from tarsus.identification.laws import LawRanking
 from tarsus.identification.run import Identification
 from tarsus.viewer.colors import COLORS
@@ -44,6 +45,37 @@ def ranking_figure(result: LawRanking) -> Figure:
     axes.set_xlim(left=0)
     axes.axvline(1.0, color="black", lw=0.8, ls=":")
     axes.set_xlabel("error of held-out windows / standard deviation of the noise")
+    return figure
+
+
+def actuator_figure(result: ActuatorIdentification) -> Figure:
+    """Draw the measured and simulated deviation of each joint from its target.
+
+    The file's model and the chosen structure are shown; the held-out part is shaded.
+    """
+    names = [body.joint.name for body in result.robot.bodies]
+    columns = 3 if len(names) % 3 == 0 else 1
+    rows = -(-len(names) // columns)
+    figure = Figure(figsize=(4.2 * columns, 1.7 * rows + 0.5), layout="constrained")
+    panels = figure.subplots(rows, columns, sharex=True, squeeze=False).ravel()
+    log = result.log
+    time = log.dt * np.arange(len(log))
+    lines = {
+        "file": (GRAY, result.fits[0].predicted),
+        "identified": (RED, result[result.chosen].predicted),
+        "measured": ("black", log.q),
+    }
+    for k, (name, axes) in enumerate(zip(names, panels, strict=False)):
+        for label, (color, q) in lines.items():
+            error = 1e3 * (q[:, k] - log.action[:, k])
+            axes.plot(time, error, color=color, lw=0.7, label=label)
+        held_out = 1e3 * result[result.chosen].held_out[k]
+        axes.set_title(f"{name}, held out {held_out:.1f} mrad", fontsize=8, loc="left")
+        axes.axvspan(result.split, time[-1], color=GREEN, alpha=0.12, lw=0)
+        axes.tick_params(labelsize=7)
+    figure.supxlabel("time, s", fontsize=9)
+    figure.supylabel("angle above the target, mrad", fontsize=9)
+    panels[0].legend(fontsize=7, loc="lower right")
     return figure
 
 

@@ -8,6 +8,7 @@ each.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -333,6 +334,9 @@ class LeastSquares:
         # a pair of candidates per unknown
         p, width = len(z), len(self.rollouts.windows)
         up, down = np.minimum(z + UNKNOWN_STEP, 1.0), np.maximum(z - UNKNOWN_STEP, 0.0)
+        if not self.fit_starts and (groups := self.rollouts.independent_unknowns):
+            A = self._grouped_jacobian(z, up, down, groups)
+            return A, np.zeros((*A.shape[:2], 0))
         pairs = np.tile(z, (2 * p, 1))
         pairs[np.arange(p), np.arange(p)] = up
         pairs[p + np.arange(p), np.arange(p)] = down
@@ -347,6 +351,31 @@ class LeastSquares:
         if not self.fit_starts:
             return A, np.zeros((*A.shape[:2], 0))
         return A, self._start_jacobian(values[:1], observer.of(slice(1)), starts)
+
+    def _grouped_jacobian(
+        self,
+        z: Array,
+        up: Array,
+        down: Array,
+        groups: Sequence[tuple[Sequence[int], Sequence[NDArray[np.bool_]]]],
+    ) -> Array:
+        """Compute the Jacobian of shares (W, rows, p) with one pair of worlds per group.
+
+        The unknowns of a group affect different residuals, so they are moved at once (Curtis,
+        Powell and Reid 1974).
+        """
+        pairs = np.tile(z, (2 * len(groups), 1))
+        for k, (members, _) in enumerate(groups):
+            pairs[k, members] = up[list(members)]
+            pairs[len(groups) + k, members] = down[list(members)]
+        values = self.values(pairs)
+        residuals = self.rollouts.residuals(values, self.rollouts.run_observer(values))
+        change = residuals[: len(groups)] - residuals[len(groups) :]
+        A = np.zeros((*change.shape[1:], len(z)))
+        for k, (members, masks) in enumerate(groups):
+            for member, mask in zip(members, masks, strict=True):
+                A[..., mask, member] = change[k][..., mask] / (up[member] - down[member])
+        return A.reshape(len(A), -1, len(z))
 
     def _start_jacobian(self, values: Array, observer: ObserverStates, starts: Array) -> Array:
         """Compute the Jacobian by the starts, shape (W, rows, s)."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tarsus.dynamics.integrate import difference, integrate
 from tarsus.errors import InvalidFile, InvalidValue, UnmetCondition
-from tarsus.identification.candidates import Candidates
+from tarsus.identification.candidates import Candidates, independent_unknowns
 from tarsus.identification.windows import Noise, Windows
 from tarsus.program.run.worlds import Worlds
 from tarsus.simulation.contact_reports import contact_impulses
@@ -127,6 +127,15 @@ class Rollouts:
         return slices
 
     @property
+    def independent_unknowns(self) -> list[tuple[list[int], list[NDArray[np.bool_]]]]:
+        """Groups of unknowns that affect different residuals, with masks of these (numbers,)."""
+        if self.noise.force:
+            return []
+        count = sum(noise is not None for noise in (self.noise.q, self.noise.u))
+        groups = independent_unknowns(self.candidates.robot, self.candidates.unknowns)
+        return [(members, [np.tile(mask, count) for mask in masks]) for members, masks in groups]
+
+    @property
     def _contacts(self) -> tuple[str, ...]:
         return tuple(self.candidates.plan.scene.geometry.contact_names)
 
@@ -216,6 +225,7 @@ class Rollouts:
             samples.append(self._sample_residuals(worlds, self._advance(worlds), k, count))
         # (candidates, W, samples, numbers)
         residuals = np.stack(samples, 2)
+        residuals[:, :, : self.windows.skipped] = 0.0
         invalid = ~np.isfinite(residuals).all(-1, keepdims=True)
         return np.where(
             invalid, MAX_RESIDUAL, np.clip(np.nan_to_num(residuals), -MAX_RESIDUAL, MAX_RESIDUAL)

@@ -5,7 +5,10 @@
 - com.BODY.x, .y, .z: center of mass in the body's frame, in m; com.BODY: all three
 - inertia.BODY: six numbers U, 0 in the model, with which the second moments of mass S about the
   center of mass become U S U^T; the result is always physical (Rucker 2022)
-- armature.JOINT, damping.JOINT, dry_friction.JOINT, or .all for one value in all joints
+- armature.JOINT, damping.JOINT, dry_friction.JOINT, stiffness.JOINT, rest.JOINT
+- friction_slope.JOINT, friction_curvature.JOINT, stribeck.JOINT, stribeck_rate.JOINT,
+  load_friction.JOINT, back_load_friction.JOINT: `tarsus.model.friction`
+- JOINT may be a pattern, such as *_calf_joint, for one value in several joints, or "all"
 - strength.JOINT or .all: factor on the torque of motors
 - delay: delay of all torques, in s
 """
@@ -24,7 +27,11 @@ from tarsus.identification.ranges import SearchRange
 AXES = ("x", "y", "z")
 PAIRS = ("xx", "yy", "zz", "xy", "xz", "yz")
 ALL = "all"
-JOINT_KINDS = ("armature", "damping", "dry_friction", "strength")
+FRICTION_KINDS = ("friction_slope", "friction_curvature", "stribeck", "stribeck_rate")
+FRICTION_KINDS += ("load_friction", "back_load_friction")
+SPRING_KINDS = ("stiffness", "rest")
+JOINT_KINDS = ("armature", "damping", "dry_friction", *SPRING_KINDS, *FRICTION_KINDS, "strength")
+SIGNED_KINDS = ("rest", "friction_slope", "friction_curvature")  # may be negative
 BODY_KINDS = ("mass", "com", "inertia")
 KINDS = ("law", "terrain", *BODY_KINDS, *JOINT_KINDS, "delay")
 ENTRIES = ("low", "high", "start", "log", "true", "prior")

@@ -96,12 +96,15 @@ class Windows:
         Sample at which each window starts, shape (W,).
     length
         Number of samples after the start.
+    skipped
+        Number of these that are not compared, until errors of the logged start have decayed.
     """
 
     logs: tuple[MotionLog, ...]
     indices: NDArray[np.int64]
     first: NDArray[np.int64]
     length: int
+    skipped: int = 0
 
     def __len__(self) -> int:
         return len(self.first)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tarsus.errors import InvalidModel
+from tarsus.model.friction import FrictionVariation
 
 JointKind = Literal["free", "ball", "hinge", "slide", "fixed"]
 WIDTHS: dict[str, tuple[int, int]] = {
@@ -80,6 +81,8 @@ class Joint:
     rest
         Coordinate at which the spring of a hinge or slide is relaxed, in rad or m; that of a ball
         joint is relaxed without rotation.
+    friction
+        How dry friction varies with angle, rate and load; None: it is constant.
     """
 
     name: str
@@ -93,6 +96,7 @@ class Joint:
     velocity_limit: float = np.inf
     stiffness: float = 0.0
     rest: float = 0.0
+    friction: FrictionVariation | None = None
 
     def __post_init__(self) -> None:
         axis = np.array(self.axis, dtype=float)
@@ -103,7 +107,7 @@ class Joint:
                 self.name,
             )
         exact = axis if abs(length - 1) < 1e-12 else axis / length
-        if self.stiffness and self.kind not in ("hinge", "slide", "ball"):
+        if self.has_spring and self.kind not in ("hinge", "slide", "ball"):
             raise InvalidModel(
                 f"joint {self.name!r}: only hinge, slide and ball joints can have a spring, not a"
                 f" {self.kind} joint.",
@@ -115,7 +119,13 @@ class Joint:
     @property
     def rubs(self) -> bool:
         """Whether the joint has dry friction, or a symbol for it."""
-        return not (isinstance(self.dry_friction, int | float) and self.dry_friction == 0)
+        constant = isinstance(self.dry_friction, int | float) and self.dry_friction == 0
+        return not constant or self.friction is not None
+
+    @property
+    def has_spring(self) -> bool:
+        """Whether the joint has a spring, or a symbol for its stiffness."""
+        return not (isinstance(self.stiffness, int | float) and self.stiffness == 0)
 
     @property
     def nq(self) -> int:

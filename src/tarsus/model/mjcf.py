@@ -5,7 +5,7 @@ MuJoCo resolves defaults, includes and units. `mjcf_schema` says what is read of
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from tarsus.model.candidates import Shape, ShapeKind
 from tarsus.model.conventions import mujoco_body_names, mujoco_joint_names
 from tarsus.model.files import add_file_to_errors, check_file_exists, import_library
 from tarsus.model.fixed_base import check_height, fix_base
+from tarsus.model.friction import FrictionVariation
 from tarsus.model.joint import Joint, JointKind
 from tarsus.model.mechanism import WORLD, Inertia, Mechanism
 from tarsus.model.mjcf_actuators import actuators, file_actuators, gear_of, signals
@@ -35,6 +36,7 @@ from tarsus.model.mjcf_contacts import (
     report_ground,
 )
 from tarsus.model.mjcf_equalities import couplings, loop_joints, report_constraints
+from tarsus.model.mjcf_friction import read_friction
 from tarsus.model.mjcf_limits import check_ranges
 from tarsus.model.mjcf_schema import walk_mjcf
 from tarsus.model.mjcf_source import UNNAMED, Source
@@ -152,6 +154,7 @@ def _parts(model: Any) -> tuple[list[Part], list[int], list[Array]]:
     """
     names = mujoco_body_names(model)
     joints = mujoco_joint_names(model)
+    frictions = read_friction(model)
     parts: list[Part] = []
     owner, anchors = [WORLD], [np.zeros(3)]
     world_shapes = _shapes(model, 0, Pose())
@@ -167,14 +170,14 @@ def _parts(model: Any) -> tuple[list[Part], list[int], list[Array]]:
         first, count = int(model.body_jntadr[body]), int(model.body_jntnum[body])
         above, anchor = owner[parent], np.zeros(3)
         for number in range(first, first + count - 1):
-            joint = _joint(model, number, joints[number])
+            joint = _joint(model, number, joints[number], frictions)
             step, anchor = _to_joint(model, number, anchor)
             parts.append(Part(f"{names[body]}/{joint.name}", above, pose @ step, joint))
             above, pose = len(parts) - 1, Pose()
         # the last joint moves the body itself
         last = None
         if count:
-            last = _joint(model, first + count - 1, joints[first + count - 1])
+            last = _joint(model, first + count - 1, joints[first + count - 1], frictions)
             step, anchor = _to_joint(model, first + count - 1, anchor)
             pose = Pose() if last.kind == "free" else pose @ step
         parts.append(_carrier(model, body, Part(names[body], above, pose, last), anchor))
@@ -223,7 +226,7 @@ def _carrier(model: Any, body: int, part: Part, anchor: Array) -> Part:
     return Part(part.name, part.parent, part.pose, part.joint, inertia, shapes, tuple(sites))
 
 
-def _joint(model: Any, number: int, name: str) -> Joint:
+def _joint(model: Any, number: int, name: str, frictions: Mapping[str, FrictionVariation]) -> Joint:
     kind = KINDS[int(model.jnt_type[number])]
     single = kind in ("hinge", "slide")
     dof, coordinate = int(model.jnt_dofadr[number]), int(model.jnt_qposadr[number])
@@ -249,6 +252,7 @@ def _joint(model: Any, number: int, name: str) -> Joint:
         dry_friction=float(model.dof_frictionloss[dof]),
         stiffness=float(model.jnt_stiffness[number]) if kind != "free" else 0.0,
         rest=float(model.qpos_spring[coordinate]) if single else 0.0,
+        friction=frictions.get(name) if single else None,
     )
 
 

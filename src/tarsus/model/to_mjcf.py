@@ -1,11 +1,11 @@
 """Export of mechanisms as MJCF, to run the same robot in MuJoCo and compare.
 
-The file has the tree, inertias, joint axes, armature, damping, dry friction, springs, ranges,
-motors in the order of the actuators, keyframes, closed loops and joint couplings. Contact
-candidates become spheres, ellipsoids and thin discs that touch only the floor; frames become sites.
-MuJoCo's coordinates equal those of the mechanism: qpos = q, qvel = u (free joint: world position,
-quaternion (w, x, y, z); world linear velocity, body-frame angular velocity). Format: MuJoCo XML
-reference (mujoco.readthedocs.io, chapter XML Reference).
+The file has the tree, inertias, joint axes, armature, damping, dry friction with its variation
+(which MuJoCo ignores), springs, ranges, motors in the order of the actuators, keyframes, closed
+loops and joint couplings. Contact candidates become spheres, ellipsoids and thin discs that touch
+only the floor; frames become sites. MuJoCo's coordinates equal those of the mechanism: qpos = q,
+qvel = u (free joint: world position, quaternion (w, x, y, z); world linear velocity, body-frame
+angular velocity). Format: MuJoCo XML reference (mujoco.readthedocs.io, chapter XML Reference).
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from xml.etree.ElementTree import Element, SubElement
 import numpy as np
 
 from tarsus.model.mechanism import WORLD, Body, Candidate, Joint, Mechanism
+from tarsus.model.mjcf_friction import add_friction
 from tarsus.model.poses import quaternion_from_rotation
 from tarsus.model.to_mjcf_loops import add_constraints
 
@@ -91,6 +92,9 @@ def to_mjcf(
     bodies = [world, *_add_bodies(world, mechanism, joint_limits)]
     add_constraints(root, bodies, mechanism, dt, numbers)
     _add_motors(SubElement(root, "actuator"), mechanism)
+    for body in mechanism.bodies:
+        if body.joint.friction:
+            add_friction(root, body.joint.name, body.joint.friction)
     keyframe = SubElement(root, "keyframe")
     for name, q in mechanism.keyframes.items():
         SubElement(keyframe, "key", name=name, qpos=numbers(q))

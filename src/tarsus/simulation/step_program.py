@@ -136,6 +136,10 @@ def trace_step(plan: Plan) -> Program:
     tau, servos, later = actuate(plan, torque, (q, u, dt), b)
     control = b.stamp("controller", b.store_all("control_after", control))
 
+    # dry friction at the start of the step
+    scene = with_friction_at_start(scene, (q, u, dt), servos, tau, b)
+    mechanism = scene.mechanism
+
     # step
     force = actuator_force(mechanism, tau) + push_force(plan, q, b)
     bilateral = b.declare("bilateral", loop_constraints.count(mechanism))
@@ -189,6 +193,47 @@ def actuate(
         return still, servos, later
     # a stepper with several evaluations holds the force at the start
     return b.store("tau", servos.at(*state).limited(still)[0], "report"), None, later
+
+
+def with_friction_at_start(
+    scene: Scene, state: tuple[SX, SX, SX], servos: ActuatorForce | None, tau: SX, b: Builder
+) -> Scene:
+    """Replace dry friction that varies by its value at the start of the step.
+
+    Parameters
+    ----------
+    scene
+        Scene to simulate.
+    state
+        q, u and dt.
+    servos
+        Actuators that act within the step, or None.
+    tau
+        Torques of the motors (actuators,).
+    b
+        Builder of the program.
+    """
+    mechanism = scene.mechanism
+    if not any(body.joint.friction for body in mechanism.bodies):
+        return scene
+    if servos is not None:
+        tau = servos.at(*state).limited(SX.zeros(len(mechanism.actuators)))[0]
+    torque = actuator_force(mechanism, tau)
+    q, u, _ = state
+    bodies, limits = [], []
+    for body, in_q, in_u in zip(
+        mechanism.bodies, mechanism.q_slices, mechanism.u_slices, strict=True
+    ):
+        if variation := body.joint.friction:
+            at = q[in_q], u[in_u], torque[in_u]
+            limits.append(variation.limit(body.joint.dry_friction, *at))
+    values = ca.vertsplit(b.store("dry_friction", ca.vertcat(*limits)))
+    for body in mechanism.bodies:
+        if body.joint.friction:
+            joint = replace(body.joint, dry_friction=values.pop(0), friction=None)
+            body = replace(body, joint=joint)
+        bodies.append(body)
+    return replace(scene, mechanism=replace(mechanism, bodies=tuple(bodies)))
 
 
 def limit_torques(mechanism: Mechanism, torque: SX) -> SX:

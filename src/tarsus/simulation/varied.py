@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from tarsus.control.base import Controller
 from tarsus.errors import IncompatibleOptions, InvalidValue, unknown_name
-from tarsus.model.mechanism import Body, Inertia, Mechanism
+from tarsus.model.mechanism import Body, Inertia, Joint, Mechanism
 from tarsus.parameters.range import Range
 from tarsus.program.ir.trace import Builder
 from tarsus.program.run.backend import Backend
@@ -29,7 +29,15 @@ from tarsus.spatial.inertia import LinearInertia
 
 Array = NDArray[np.float64]
 INERTIAL_KINDS = ("mass", "com", "inertia")  # of bodies
-JOINT_KINDS = ("armature", "damping", "dry_friction")  # of joints
+JOINT_KINDS = ("armature", "damping", "dry_friction", "stiffness", "rest")  # of joints
+FRICTION_KINDS = {  # fields of a joint's `FrictionVariation`, by kind
+    "friction_slope": "slope",
+    "friction_curvature": "curvature",
+    "stribeck": "stribeck",
+    "stribeck_rate": "stribeck_rate",
+    "load_friction": "load",
+    "back_load_friction": "back_load",
+}
 GAIN_KINDS = ("kp", "kd")  # of a gait's servos, one per actuator
 MAX_DELAY = 100  # steps
 KINDS: dict[str, tuple[str, Setting]] = {
@@ -42,6 +50,29 @@ KINDS: dict[str, tuple[str, Setting]] = {
         ("armature", "joint", "varied.armature", (), "[0, 1e6]", "kg m^2", "reflected inertia"),
         ("damping", "joint", "varied.damping", (), "[0, 1e6]", "N m s/rad", "viscous damping"),
         ("dry_friction", "joint", "varied.dry_friction", (), "[0, 1e6]", "N m", "dry friction"),
+        ("stiffness", "joint", "varied.stiffness", (), "[0, 1e6]", "N m/rad", "of a spring"),
+        ("rest", "joint", "varied.rest", (), "[-1e3, 1e3]", "rad", "angle of a relaxed spring"),
+        (
+            *("friction_slope", "joint", "varied.friction_slope", (), "[-1e3, 1e3]", "N m/rad"),
+            "change of dry friction with the angle",
+        ),
+        (
+            *("friction_curvature", "joint", "varied.friction_curvature", (), "[-1e3, 1e3]"),
+            *("N m/rad^2", "change of that slope with the angle, halved"),
+        ),
+        ("stribeck", "joint", "varied.stribeck", (), "[0, 1e6]", "N m", "friction added at rest"),
+        (
+            *("stribeck_rate", "joint", "varied.stribeck_rate", (), "(0, 1e3]", "rad/s"),
+            "rate at which 37 % of the friction added at rest remain",
+        ),
+        (
+            *("load_friction", "joint", "varied.load_friction", (), "[0, 1]", "[1]"),
+            "dry friction per torque of a motor that drives its joint",
+        ),
+        (
+            *("back_load_friction", "joint", "varied.back_load_friction", (), "[0, 10]", "[1]"),
+            "dry friction per torque of a motor that its joint drives",
+        ),
         ("kp", "actuator", "varied.kp", (), "[0, 1e7]", "N m/rad", "stiffness of a gait's servo"),
         ("kd", "actuator", "varied.kd", (), "[0, 1e7]", "N m s/rad", "damping of a gait's servo"),
         ("strength", "actuator", "varied.strength", (), "[0, 1000]", "[1]", "factor on the torque"),
@@ -68,6 +99,14 @@ class Varied:
     armature: tuple[str, ...] = ()
     damping: tuple[str, ...] = ()
     dry_friction: tuple[str, ...] = ()
+    stiffness: tuple[str, ...] = ()
+    rest: tuple[str, ...] = ()
+    friction_slope: tuple[str, ...] = ()
+    friction_curvature: tuple[str, ...] = ()
+    stribeck: tuple[str, ...] = ()
+    stribeck_rate: tuple[str, ...] = ()
+    load_friction: tuple[str, ...] = ()
+    back_load_friction: tuple[str, ...] = ()
     kp: tuple[str, ...] = ()
     kd: tuple[str, ...] = ()
     strength: tuple[str, ...] = ()
@@ -151,11 +190,7 @@ def _check_max_delay(given: Any) -> int:
 def _select_names(kind: str, given: Any, mechanism: Mechanism) -> tuple[str, ...]:
     """Sort the given names in the robot's order."""
     owner = KINDS[kind][0]
-    known = (
-        _joints_with_dry_friction(mechanism)
-        if kind == "dry_friction"
-        else _names_with(owner, mechanism)
-    )
+    known = _names_with(owner, mechanism, kind)
     if not known:
         raise InvalidValue(
             f"{kind} cannot be varied, because {mechanism.name!r} has no {owner} with one.", kind
@@ -169,17 +204,34 @@ def _select_names(kind: str, given: Any, mechanism: Mechanism) -> tuple[str, ...
     return tuple(name for name in known if name in names)
 
 
-def _names_with(owner: str, mechanism: Mechanism) -> list[str]:
+def _names_with(owner: str, mechanism: Mechanism, kind: str = "") -> list[str]:
+    """List the names of all owners of quantities of a kind.
+
+    A step without dry friction, or without a spring, has no equation for it.
+    """
     if owner == "body":
         return list(mechanism.body_names)
     if owner == "actuator":
         return [motor.joint for motor in mechanism.actuators]
-    return [b.joint.name for b in mechanism.bodies if b.joint.kind in ("hinge", "slide")]
+    return [b.joint.name for b in mechanism.bodies if _has_quantity(kind, b.joint)]
 
 
-def _joints_with_dry_friction(mechanism: Mechanism) -> list[str]:
-    """Find the joints with dry friction; no friction is solved for the others."""
-    return [b.joint.name for b in mechanism.bodies if b.joint.rubs]
+def _has_quantity(kind: str, joint: Joint) -> bool:
+    """Return whether the step of a joint has this quantity, which may then differ by world."""
+    if kind == "dry_friction":
+        return joint.rubs
+    if kind in ("stiffness", "rest"):
+        return joint.has_spring and joint.kind in ("hinge", "slide")
+    if kind in FRICTION_KINDS:
+        return joint.friction is not None
+    return joint.kind in ("hinge", "slide")
+
+
+def joint_value(kind: str, joint: Joint) -> float:
+    """Return the number of this kind that a joint has."""
+    if kind in FRICTION_KINDS:
+        return getattr(joint.friction, FRICTION_KINDS[kind])
+    return getattr(joint, kind)
 
 
 # ---------------------------------------------------------------- in the step
@@ -188,7 +240,7 @@ def _joints_with_dry_friction(mechanism: Mechanism) -> list[str]:
 def with_joint_parameters(varied: Varied, mechanism: Mechanism, b: Builder) -> Mechanism:
     """Insert symbols for varied joint parameters into the mechanism."""
     parameters: dict[str, dict[str, SX]] = {}
-    for kind in JOINT_KINDS:
+    for kind in (*JOINT_KINDS, *FRICTION_KINDS):
         if names := getattr(varied, kind):
             symbols = b.parameter(f"varied.{kind}", len(names))
             for k, name in enumerate(names):
@@ -198,7 +250,13 @@ def with_joint_parameters(varied: Varied, mechanism: Mechanism, b: Builder) -> M
 
     def body_of(body: Body) -> Body:
         changed: Any = parameters.get(body.joint.name)
-        return replace(body, joint=replace(body.joint, **changed)) if changed else body
+        if not changed:
+            return body
+        friction = {FRICTION_KINDS[k]: changed.pop(k) for k in FRICTION_KINDS if k in changed}
+        if friction:
+            assert body.joint.friction is not None
+            changed["friction"] = replace(body.joint.friction, **friction)
+        return replace(body, joint=replace(body.joint, **changed))
 
     return replace(mechanism, bodies=tuple(body_of(body) for body in mechanism.bodies))
 
@@ -259,9 +317,9 @@ def initial_registers(varied: Varied, mechanism: Mechanism, controller: Any) -> 
     if bodies := varied.bodies(mechanism):
         values["varied.inertia"] = np.zeros(INERTIAL_COUNT * len(bodies))
     joints = {body.joint.name: body.joint for body in mechanism.bodies}
-    for kind in JOINT_KINDS:
+    for kind in (*JOINT_KINDS, *FRICTION_KINDS):
         if names := getattr(varied, kind):
-            values[f"varied.{kind}"] = np.array([getattr(joints[name], kind) for name in names])
+            values[f"varied.{kind}"] = np.array([joint_value(kind, joints[n]) for n in names])
     for name in GAIN_KINDS:
         if names := getattr(varied, name):
             value = getattr(controller, name, None)

@@ -17,11 +17,15 @@ MIN_TURN_RATIO = 10.0  # of the creep rate; faster joints slide
 
 
 def friction_limits(plan: Plan, worlds: Backend) -> Array:
-    """Collect the dry friction (1 or worlds, nu), in N m or N, of joints whose law is solved."""
+    """Collect the dry friction (1 or worlds, nu), in N m or N, of joints whose law is solved.
+
+    Joints whose friction varies are not checked: the log does not have its values.
+    """
     mechanism = plan.scene.mechanism
     bodies = zip(mechanism.bodies, mechanism.u_slices, strict=True)
     joints = {k: body.joint for body, u_slice in bodies for k in range(u_slice.start, u_slice.stop)}
     places = [row.u for row in all_lockable(plan.scene) if row.has_friction]
+    places = [u for u in places if joints[u].friction is None]
     limits = np.zeros((1, mechanism.nu))
     limits[:, places] = [joints[u_slice].dry_friction for u_slice in places]
     if plan.varied.dry_friction:

@@ -1,0 +1,170 @@
+"""Identification of actuators from servo logs: simulated logs with known parameters, and a Go2."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tarsus
+from tarsus.commands.base import BAD_INPUT
+from tarsus.dynamics.robot import Robot
+from tarsus.errors import UnknownName, UnmetCondition
+from tarsus.identification.actuators import (
+    ActuatorIdentification,
+    correlation_time,
+    identify_actuators,
+    joint_groups,
+    with_servos,
+)
+from tarsus.identification.candidates import independent_unknowns
+from tarsus.identification.identified_file import write_identified
+from tarsus.identification.unknowns import read_unknowns
+from tarsus.model.friction import FrictionVariation
+from tarsus.model.mjcf import read_mjcf
+from tests.helpers.refused import refused
+
+KP, KD, DT, NOISE = 20.0, 0.5, 0.005, 2e-4
+LEG = """<body name="{0}" pos="0 {1} 1"><joint name="{0}_hip" axis="0 1 0"/>
+<inertial pos="0 0 -.1" mass="1" diaginertia=".01 .01 .002"/><body name="{0}_lower" pos="0 0 -.2">
+<joint name="{0}_knee" axis="0 1 0"/>
+<inertial pos="0 0 -.1" mass=".3" diaginertia=".002 .002 .001"/></body></body>"""
+TRUE = {"armature": 0.02, "damping": 0.2, "dry_friction": 0.5}
+VARIATION = FrictionVariation(slope=0.6, curvature=0.5)
+
+
+def robot(sides: str = "L") -> Robot:
+    legs = "".join(LEG.format(side, k) for k, side in enumerate(sides))
+    motors = "".join(f'<motor joint="{s}_{j}"/>' for s in sides for j in ("hip", "knee"))
+    text = f"<mujoco><worldbody>{legs}</worldbody><actuator>{motors}</actuator></mujoco>"
+    return Robot.of(read_mjcf(text))
+
+
+def simulated_log(angle: bool, seed: int = 0) -> dict[str, Any]:
+    """Simulate 12 s of two joints that follow chirps, with noise of the encoders."""
+    made = robot()
+    extra: Any = {"friction": VARIATION} if angle else {}
+    bodies = [replace(b, joint=replace(b.joint, **TRUE, **extra)) for b in made.bodies]
+    driven = with_servos(replace(made, bodies=tuple(bodies)), KP, KD)
+    sim = tarsus.Simulation(driven, actuators="file", contacts=(), dt=DT)
+    time = DT * np.arange(2400)
+    phase = 2 * time * (1 + 0.1 * time)
+    target = np.stack([0.6 * np.sin(phase), -0.5 + 0.5 * np.sin(1.3 * phase)], 1)
+    q = []
+    for goal in target:
+        q.append(np.ravel(sim.q).copy())
+        sim.step(goal)
+    noise = NOISE * np.random.default_rng(seed).standard_normal(target.shape)
+    return {"time": time, "q": np.array(q) + noise, "q_desired": target}
+
+
+@pytest.fixture(scope="module")
+def found() -> ActuatorIdentification:
+    structures = ["friction", "friction+angle"]
+    return identify_actuators(simulated_log(True), robot(), KP, KD, structures=structures)
+
+
+@pytest.mark.slow
+def test_the_true_structure_is_chosen(found: ActuatorIdentification) -> None:
+    assert found.chosen == "friction+angle"
+    best, simple = found["friction+angle"], found["friction"]
+    assert best.held_out_rms < 1.2 * NOISE < 2 * NOISE < simple.held_out_rms
+    assert best.bic < simple.bic and best.aic < simple.aic
+    assert found.simulated > 0 and found.seconds > 0
+
+
+@pytest.mark.slow
+def test_the_simpler_structure_is_chosen_if_it_is_as_good() -> None:
+    structures = ["friction", "friction+load"]
+    found = identify_actuators(simulated_log(False), robot(), KP, KD, structures=structures)
+    assert found.chosen == "friction"
+
+
+@pytest.mark.slow
+def test_intervals_contain_the_true_values(found: ActuatorIdentification) -> None:
+    """Friction of the log's middle angle, its slope and curvature, for both joints."""
+    result = found["friction+angle"].identification
+    assert result is not None
+    low, high = found.log.q.min(0), found.log.q.max(0)
+    inside = []
+    for k, name in enumerate(("L_hip", "L_knee")):
+        c = (low[k] + high[k]) / 2
+        true = {
+            "armature": TRUE["armature"],
+            "damping": TRUE["damping"],
+            "dry_friction": TRUE["dry_friction"] + c * (VARIATION.slope + c * VARIATION.curvature),
+            "friction_slope": VARIATION.slope + 2 * c * VARIATION.curvature,
+            "friction_curvature": VARIATION.curvature,
+        }
+        for kind, value in true.items():
+            one = result[f"{kind}.{name}"]
+            inside.append(one.low <= value <= one.high)
+            assert abs(one.value - value) < 0.05 + 0.1 * abs(value), (one.name, one.value, value)
+    assert sum(inside) >= 8  # of ten; 95 % of each
+
+
+@pytest.mark.slow
+def test_the_identified_robot_is_read_back(found: ActuatorIdentification, tmp_path: Path) -> None:
+    write_identified(found.robot, tmp_path / "identified.xml")
+    read = tarsus.load(tmp_path / "identified.xml")
+    for one, other in zip(read.bodies, found.robot.bodies, strict=True):
+        assert one.joint.friction == other.joint.friction is not None
+        for kind in TRUE:
+            assert getattr(one.joint, kind) == pytest.approx(getattr(other.joint, kind))
+
+
+def test_unknowns_of_different_legs_are_moved_at_once() -> None:
+    made = robot("LR")
+    entries = {f"damping.{name}": {"low": 0, "high": 1} for name in made.joint_names}
+    groups = independent_unknowns(made, read_unknowns(entries))
+    assert [members for members, _ in groups] == [[0, 2], [1, 3]]
+    assert np.array_equal(groups[0][1][0], [True, True, False, False])
+    shared = read_unknowns({"damping.*_hip": {"low": 0, "high": 1}})
+    assert [mask.all() for _, masks in independent_unknowns(made, shared) for mask in masks] == [1]
+    assert joint_groups(made, "type") == ["*_hip", "*_knee"]
+
+
+def test_the_correlation_time_of_an_autoregression() -> None:
+    """It is (1 + a) / (1 - a) samples for x_k = a x_(k-1) + noise."""
+    random, a = np.random.default_rng(0), 0.8
+    x = np.zeros(100_000)
+    for k, e in enumerate(random.standard_normal(len(x) - 1), 1):
+        x[k] = a * x[k - 1] + e
+    assert correlation_time(x) == pytest.approx((1 + a) / (1 - a), rel=0.1)
+
+
+def test_bad_requests_are_rejected() -> None:
+    log = simulated_log(False)
+    with refused(UnknownName, "backlash"):
+        identify_actuators(log, robot(), KP, KD, structures=["friction+backlash"])
+    with refused(UnknownName, "leg"):
+        identify_actuators(log, robot(), KP, KD, per="leg")
+    with refused(UnmetCondition, "hold_out_from"):
+        identify_actuators(log, robot(), KP, KD, hold_out_from=11.9)
+
+
+def test_a_log_needs_a_robot_and_gains(tmp_path: Path) -> None:
+    from tarsus import cli
+
+    np.savez(tmp_path / "log.npz", **simulated_log(False))
+    (tmp_path / "arm.xml").write_text("<mujoco/>")
+    path = str(tmp_path / "log.npz")
+    assert cli.main(["identify", path]) == BAD_INPUT
+    assert cli.main(["identify", path, "--robot", str(tmp_path / "arm.xml")]) == BAD_INPUT
+
+
+@pytest.mark.slow
+@pytest.mark.skipif("TARSUS_GO2_LOG" not in os.environ, reason="needs go2_hardware.npz")
+def test_a_real_go2() -> None:
+    """TARSUS_GO2_LOG is the log; go2_fixed.xml lies beside it."""
+    path = Path(os.environ["TARSUS_GO2_LOG"])
+    made = tarsus.load(path.with_name("go2_fixed.xml"))
+    structures = ["friction+spring+angle"]
+    found = identify_actuators(path, made, 20, 1.5, structures=structures, hold_out_from=12.0)
+    fit = found[structures[0]]
+    assert fit.held_out_rms < 0.008
+    assert np.sqrt(np.mean(fit.held_out[2::3] ** 2)) < 0.011
