@@ -324,7 +324,8 @@ class ForceLaw(Law):
 
         end = subcycle(problem, memory, evaluate, slopes, builder)
         solved = end.impulses, end.memory, end.substeps, end.stable
-        return ContactSolution(*solved, coordinate_impulses=end.coordinate_impulses)
+        moving = {"coordinate_impulses": end.coordinate_impulses, "free_share": end.free_share}
+        return ContactSolution(*solved, **moving)
 
 
 def evaluate_forces(

@@ -316,6 +316,8 @@ class ContactSolution:
     coordinate_impulses
         Impulse (3,) of each contact that advances the coordinates, if impulses act at other times
         than the instant of evaluation (`contact/subcycle.py`); None if that is `impulses`.
+    free_share
+        Share of the velocity gained in free motion that advances the coordinates; None for all.
     stage
         Index in `Law.stages` of the solver's stage that ended the solve; None without stages.
     """
@@ -327,6 +329,7 @@ class ContactSolution:
     bilateral: SX | None = None
     joints: SX | None = None
     coordinate_impulses: list[SX] | None = None
+    free_share: SX | None = None
     stage: SX | None = None
 
     def with_coordinate_impulses(self) -> ContactSolution:

@@ -6,11 +6,12 @@ so no fixed step is short enough. Here the robot's dynamics stay as the step eva
 only the contacts are integrated: their displacements x and velocities v in their own frames, with
 the Delassus matrix G of the step,
 
-    v' = v + ramp + G L,    x' = x + h (theta v + (1 - theta) v'),    L = h f(x + theta h v, v),
+    v' = v + (h / dt) ramp + G L,    x' = x + h (theta v + (1 - theta) v'),
+    L = h f(x + theta h v, v),
 
-where theta is the instant at which the stepper evaluates contacts. With one substep this is the
-step itself. The ramp is the velocity gained in free motion: spread over the step if contacts are
-evaluated at its midpoint, at once if they are evaluated at its start.
+where theta is the instant at which the stepper evaluates contacts, and the ramp the velocity gained
+in free motion over the step. With one substep this is the step itself. At theta = 0 one substep
+moves freely by dt ramp, many by half of that: the coordinates of the robot get the same share.
 
 A substep h keeps R (C h^2 / 4 + D h / 2) at most MARGIN along every normal, R being the column sum
 of |G| over the contacts that may touch: the largest of these bounds the eigenvalue whose value 1 is
@@ -58,6 +59,8 @@ class Subcycled:
     coordinate_impulses
         Impulse (3,) of each contact, N s, at the instant of evaluation that would displace the
         coordinates by as much as the impulses of all substeps did; None if that is `impulses`.
+    free_share
+        Share of the ramp that displaces the coordinates; None if that is all of it.
     memory
         Memory of the law after the step.
     substeps
@@ -68,6 +71,7 @@ class Subcycled:
 
     impulses: list[SX]
     coordinate_impulses: list[SX] | None
+    free_share: SX | None
     memory: SX
     substeps: SX
     stable: SX
@@ -95,13 +99,14 @@ def subcycle(
     """
     if problem.instant is None:
         impulses, memory = evaluate(restrict_to_touching(problem), memory)
-        return Subcycled(impulses, None, memory, SX(0), SX(1))
+        return Subcycled(impulses, None, None, memory, SX(0), SX(1))
     motion = ContactMotion.of(problem, evaluate, slopes, builder)
     end = builder.loop(motion.begin(memory), motion.substep, MAX_SUBSTEPS + 1)
     impulses, coordinate_impulses = triples(end["impulse"]), triples(end["coordinate_impulse"])
     substeps = ca.if_else(end["substeps"] > 1, end["substeps"], 0)
     stable = ca.logic_not(end["unstable"])
-    return Subcycled(impulses, coordinate_impulses, end["memory"], substeps, stable)
+    free_share = end["free_share"] if motion.theta == 0 else None
+    return Subcycled(impulses, coordinate_impulses, free_share, end["memory"], substeps, stable)
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,7 +165,8 @@ class ContactMotion:
         zeros, dt = SX.zeros(3 * self.problem.n), self.problem.dt
         state = {"x": -self.theta * dt * self.before, "v": self.before, "memory": memory}
         clock = {"remaining": dt, "max_length": dt, "substeps": SX(0), "unstable": SX(0)}
-        return state | clock | {"impulse": zeros, "coordinate_impulse": zeros}
+        sums = {"impulse": zeros, "coordinate_impulse": zeros}
+        return state | clock | sums | ({"free_share": SX(0)} if self.theta == 0 else {})
 
     def substep(self, now: Values) -> tuple[Values, SX]:
         """Take one substep; also return whether there is another."""
@@ -179,7 +185,7 @@ class ContactMotion:
         ]
         L = self.builder.store("L_substep", ca.vertcat(*impulses))
         # displacements and velocities after it
-        share = h / dt if theta else now["substeps"] == 0
+        share = h / dt
         after = v + share * self.ramp + ca.vertcat(*times(self.rows, entries(L)))
         rest = ca.if_else(count > 1, left - h, 0)
         weight = ((1 - theta) * h + rest) / ((1 - theta) * dt)
@@ -195,6 +201,8 @@ class ContactMotion:
             "substeps": now["substeps"] + 1,
             "unstable": ca.logic_or(now["unstable"], unstable),
         }
+        if theta == 0:
+            new["free_share"] = now["free_share"] + share * weight
         return new, rest > 0
 
     def _problem_at(self, x: SX, v: SX, h: SX) -> ContactProblem:

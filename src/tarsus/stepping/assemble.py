@@ -228,6 +228,10 @@ def step_outputs(
     coordinate_velocity = None
     if subcycles(scene, start):
         coordinate_velocity, _ = end_velocity(coupling, contact.with_coordinate_impulses())
+        if contact.free_share is not None:
+            zeros = [SX.zeros(3) for _ in contact.impulses]
+            free, _ = end_velocity(coupling, replace(contact, impulses=zeros, bilateral=None))
+            coordinate_velocity -= (1 - contact.free_share) * (free - start.u)
     bilateral = contact.bilateral
     assert bilateral is not None
     joints = joint_impulses(coupling, attempt, u, bilateral, contact.joints)

@@ -192,6 +192,17 @@ def test_micro_overshoots_where_its_damper_is_too_strong_for_the_step() -> None:
         assert (rebound[1] > 0) == (mass == 0.5)
 
 
+@pytest.mark.parametrize("stepper", ["midpoint", "symplectic_euler"])
+def test_a_subcycled_contact_rests_without_a_bounce_inside_the_step(stepper: str) -> None:
+    """A damper that acts in one phase would carry a part of the weight of a body that bounces."""
+    law, dt = Micro(k=1e5), 5e-3
+    assert min(law.largest_steps((0.5, 0.5), 1.0).values()) < dt
+    log = tarsus.Simulation(point_mass(), law, stepper, dt=dt, controller=None).run(3.0)
+    assert log["iterations"].values[-1] > 1
+    assert -log["q"].values[-1, 2] == pytest.approx(G / 1e5, rel=1e-9)
+    assert abs(log["u"].values[-1]).max() < 1e-12
+
+
 def test_micro_friction_slides_as_coulomb_and_stops_a_box_to_within_one_step() -> None:
     mu, speed, dt = 0.4, 1.0, 0.001
     depth = 2 * G / (4 * 5512.0)

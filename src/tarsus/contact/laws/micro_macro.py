@@ -131,9 +131,8 @@ class MicroMacro(Law):
                 a + b for a, b in zip(coordinate_impulses, minimized.impulses, strict=True)
             ]
         good = ca.logic_and(minimized.settled, membrane.stable)
-        return ContactSolution(
-            both, normals, minimized.passes, good, coordinate_impulses=coordinate_impulses
-        )
+        moving = {"coordinate_impulses": coordinate_impulses, "free_share": membrane.free_share}
+        return ContactSolution(both, normals, minimized.passes, good, **moving)
 
 
 def under_membrane(
