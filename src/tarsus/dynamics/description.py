@@ -72,7 +72,7 @@ def _loop(mechanism: Mechanism, loop: LoopJoint) -> str:
 
 
 def _mimic_joints(mechanism: Mechanism) -> list[str]:
-    return [f"{c.joint} ({c.leader or 'locked'})" for c in mechanism.couplings]
+    return [f"{c.joint} ({', '.join(c.leader_names) or 'locked'})" for c in mechanism.couplings]
 
 
 def _table(rows: list[tuple[str, ...]]) -> list[str]:

@@ -1,11 +1,10 @@
-"""Mimic joints as bilateral constraints: gap g = y - P(x) and its row of W_B^T."""
+"""Mimic joints as bilateral constraints: gap g = y - c - P(x) - ... and its row of W_B^T."""
 
 from __future__ import annotations
 
 from casadi import SX
 
 from tarsus.dynamics.kinematics import Kinematics
-from tarsus.model.joint_coupling import JointCoupling
 from tarsus.model.mechanism import Mechanism
 
 
@@ -15,30 +14,28 @@ def row_names(mechanism: Mechanism) -> list[str]:
 
 
 def gaps(kin: Kinematics) -> list[SX]:
-    """Compute the coordinate of each mimic joint minus its value from the leader, in rad or m."""
+    """Compute the coordinate of each mimic joint minus its value from its leaders, in rad or m."""
     values = []
     for coupling in kin.mechanism.couplings:
-        x = _coordinate(kin, coupling.leader) if coupling.leader else SX(0)
-        values.append(_coordinate(kin, coupling.joint) - _polynomial(coupling.coefficients, x))
+        y = SX(coupling.constant)
+        for leader in coupling.leaders:
+            y += _polynomial((0.0, *leader.coefficients), _coordinate(kin, leader.joint))
+        values.append(_coordinate(kin, coupling.joint) - y)
     return values
 
 
 def directions(kin: Kinematics) -> list[list[SX]]:
-    """Compute the row (nu,) of each constraint: 1 at the mimic joint, -P'(x) at its leader."""
+    """Compute the row (nu,) of each constraint: 1 at the mimic joint, -P'(x) at leaders."""
     rows = []
     for coupling in kin.mechanism.couplings:
         row = [SX(0)] * kin.mechanism.nu
         row[_velocity_index(kin.mechanism, coupling.joint)] = SX(1)
-        if coupling.leader:
-            slopes = _derivative(coupling)
-            x = _coordinate(kin, coupling.leader)
-            row[_velocity_index(kin.mechanism, coupling.leader)] = -_polynomial(slopes, x)
+        for leader in coupling.leaders:
+            slopes = tuple(k * c for k, c in enumerate(leader.coefficients, start=1))
+            slope = _polynomial(slopes, _coordinate(kin, leader.joint))
+            row[_velocity_index(kin.mechanism, leader.joint)] = -slope
         rows.append(row)
     return rows
-
-
-def _derivative(coupling: JointCoupling) -> tuple[float, ...]:
-    return tuple(k * c for k, c in enumerate(coupling.coefficients))[1:]
 
 
 def _polynomial(coefficients: tuple[float, ...], x: SX) -> SX:

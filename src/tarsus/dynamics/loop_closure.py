@@ -160,13 +160,15 @@ def _closable_gap(g: Array, W: Array) -> float:
 
 
 def apply_couplings(mechanism: Mechanism, q: Array) -> Array:
-    """Set every mimic joint in coordinates (nq,) to the value given by its leader."""
+    """Set every mimic joint in coordinates (nq,) to the value given by its leaders."""
     q = np.array(q, float)
     slices = dict(zip(mechanism.joint_names, mechanism.q_slices, strict=True))
     for _ in mechanism.couplings:  # a mimic joint may lead another
         for coupling in mechanism.couplings:
-            x = float(q[slices[coupling.leader].start]) if coupling.leader else 0.0
-            q[slices[coupling.joint].start] = coupling.at(x)
+            values = (
+                leader.at(float(q[slices[leader.joint].start])) for leader in coupling.leaders
+            )
+            q[slices[coupling.joint].start] = sum(values, coupling.constant)
     return q
 
 

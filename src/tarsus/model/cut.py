@@ -89,7 +89,7 @@ def cut(mechanism: Mechanism, joints: Iterable[str]) -> Mechanism:
                 free,
             )
     for coupling in mechanism.couplings:
-        for name in {coupling.joint, coupling.leader} & set(names):
+        for name in {coupling.joint, *coupling.leader_names} & set(names):
             raise Unsupported(
                 f"joint {name!r} is coupled to another joint by {coupling.name!r}, so it cannot be"
                 " cut.",

@@ -2,19 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
 from tarsus.errors import InvalidModel
 
+T = TypeVar("T", int, str)
+
+
+@dataclass(frozen=True)
+class Leader:
+    """Joint whose coordinate x contributes P(x) = c_1 x + c_2 x^2 + ... to another joint's.
+
+    Attributes
+    ----------
+    joint
+        Name of the joint.
+    coefficients
+        c_1, c_2, ...
+    """
+
+    joint: str
+    coefficients: tuple[float, ...]
+
+    def at(self, x: float) -> float:
+        """Evaluate P with the joint at x."""
+        return float(np.polynomial.Polynomial((0.0, *self.coefficients))(x))
+
 
 @dataclass(frozen=True)
 class JointCoupling:
-    """Hinge or slide of the tree whose coordinate y follows another joint's coordinate x.
+    """Hinge or slide of the tree whose coordinate y follows the coordinates of other joints.
 
-    y = c_0 + c_1 x + c_2 x^2 + ..., in rad or m.
+    y = c_0 + P_1(x_1) + P_2(x_2) + ..., in rad or m.
 
     Attributes
     ----------
@@ -22,41 +45,45 @@ class JointCoupling:
         Unique among couplings.
     joint
         Name of the joint that follows.
-    leader
-        Name of the joint that it follows, or "" for a constant y = c_0.
-    coefficients
-        c_0, c_1, ...
+    constant
+        c_0; the coordinate of a joint without leaders.
+    leaders
+        Joints that it follows, with their polynomials.
     """
 
     name: str
     joint: str
-    leader: str
-    coefficients: tuple[float, ...]
+    constant: float = 0.0
+    leaders: tuple[Leader, ...] = ()
 
     def __post_init__(self) -> None:
-        numbers = tuple(float(c) for c in self.coefficients)
-        if not numbers or not np.isfinite(numbers).all():
+        leaders = []
+        for leader in self.leaders:
+            numbers = tuple(float(c) for c in leader.coefficients)
+            while numbers and not numbers[-1]:
+                numbers = numbers[:-1]
+            leaders.append(Leader(leader.joint, numbers))
+        values = [self.constant, *(c for leader in leaders for c in leader.coefficients)]
+        if not np.isfinite(values).all():
             raise InvalidModel(
-                f"coupling {self.name!r}: the coefficients must be one or more finite numbers, not"
-                f" {self.coefficients}.",
+                f"coupling {self.name!r}: the coefficients must be finite, not {values}.",
                 self.name,
             )
-        if self.joint == self.leader:
+        if self.joint in self.leader_names:
             raise InvalidModel(
                 f"coupling {self.name!r}: joint {self.joint!r} follows itself.", self.joint
             )
-        while len(numbers) > 1 and not numbers[-1]:
-            numbers = numbers[:-1]
-        object.__setattr__(self, "coefficients", numbers if self.leader else numbers[:1])
+        object.__setattr__(self, "leaders", tuple(leaders))
 
     @property
     def linear(self) -> bool:
-        """Whether y = c_0 + c_1 x."""
-        return len(self.coefficients) <= 2
+        """Whether y is a linear function of the leaders' coordinates."""
+        return all(len(leader.coefficients) <= 1 for leader in self.leaders)
 
-    def at(self, x: float) -> float:
-        """Evaluate y with the leader at x."""
-        return float(np.polynomial.Polynomial(self.coefficients)(x))
+    @property
+    def leader_names(self) -> list[str]:
+        """Names of the leaders."""
+        return [leader.joint for leader in self.leaders]
 
 
 def check_couplings(couplings: tuple[JointCoupling, ...], kinds: Mapping[str, str]) -> None:
@@ -75,15 +102,12 @@ def check_couplings(couplings: tuple[JointCoupling, ...], kinds: Mapping[str, st
         If a coupling is invalid.
     """
     followers = [coupling.joint for coupling in couplings]
-    leaders = {coupling.joint: coupling.leader for coupling in couplings}
+    leaders = {coupling.joint: coupling.leader_names for coupling in couplings}
     for first in followers:
-        chain = [first]
-        while (leader := leaders.get(chain[-1], "")) and leader not in chain:
-            chain.append(leader)
-        if leader == first:
+        if chain := find_cycle(leaders, first):
             raise InvalidModel(
-                f"joints follow each other in a circle: {' -> '.join((*chain, first))}; remove one"
-                " of these couplings.",
+                f"joints follow each other in a circle: {' -> '.join(chain)}; remove one of these"
+                " couplings.",
                 first,
             )
     for coupling in couplings:
@@ -92,7 +116,7 @@ def check_couplings(couplings: tuple[JointCoupling, ...], kinds: Mapping[str, st
                 f"joint {coupling.joint!r} follows in two couplings: keep one of them.",
                 coupling.joint,
             )
-        for name in filter(None, (coupling.joint, coupling.leader)):
+        for name in (coupling.joint, *coupling.leader_names):
             if kinds.get(name) not in ("hinge", "slide"):
                 is_one = f"is a {kinds[name]} joint" if name in kinds else "is not in the tree"
                 raise InvalidModel(
@@ -100,3 +124,25 @@ def check_couplings(couplings: tuple[JointCoupling, ...], kinds: Mapping[str, st
                     " joints of the tree can be coupled.",
                     name,
                 )
+
+
+def find_cycle(leaders: Mapping[T, Sequence[T]], first: T) -> list[T]:
+    """Find a path from a joint over its leaders, and theirs, back to it; empty if there is none.
+
+    Parameters
+    ----------
+    leaders
+        Leaders of each joint that follows others.
+    first
+        Joint at which the path starts and ends.
+    """
+    paths, seen = [[first]], set[T]()
+    while paths:
+        path = paths.pop()
+        for leader in leaders.get(path[-1], ()):
+            if leader == first:
+                return [*path, leader]
+            if leader not in seen:
+                seen.add(leader)
+                paths.append([*path, leader])
+    return []

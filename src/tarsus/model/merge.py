@@ -168,7 +168,7 @@ def _renamed(m: Mechanism, ending: str) -> Mechanism:
                 c,
                 name=c.name + ending,
                 joint=c.joint + ending,
-                leader=c.leader and c.leader + ending,
+                leaders=tuple(replace(leader, joint=leader.joint + ending) for leader in c.leaders),
             )
             for c in m.couplings
         ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from tarsus.model.joint_coupling import JointCoupling
+from tarsus.model.joint_coupling import JointCoupling, Leader
 from tarsus.model.parts import Report
 
 
@@ -78,10 +78,13 @@ def mimic_couplings(
     couplings = []
     for joint, mimic in mimics.items():
         if joint in moving:
-            leader = mimic.leader if mimic.leader in moving else ""
-            coefficients = mimic.offset - mimic.multiplier * mimic.reference, mimic.multiplier
-            couplings.append(JointCoupling(f"{joint}_mimic", joint, leader, coefficients))
+            leader = Leader(mimic.leader, (mimic.multiplier,))
+            constant = mimic.offset - mimic.multiplier * mimic.reference
+            leaders = (leader,) if mimic.leader in moving else ()
+            couplings.append(JointCoupling(f"{joint}_mimic", joint, constant, leaders))
     if couplings:
-        listed = ", ".join(f"{c.joint} (follows {c.leader or 'a fixed joint'})" for c in couplings)
+        listed = ", ".join(
+            f"{c.joint} (follows {(*c.leader_names, 'a fixed joint')[0]})" for c in couplings
+        )
         report.note(f"Mimic joints follow their leaders rigidly, without motors: {listed}.")
     return tuple(couplings)

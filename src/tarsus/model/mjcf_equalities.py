@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.polynomial import Polynomial
 from numpy.typing import NDArray
 
-from tarsus.model.joint_coupling import JointCoupling
+from tarsus.model.joint_coupling import JointCoupling, Leader, find_cycle
 from tarsus.model.mechanism import WORLD, Joint, LoopJoint
 from tarsus.model.parts import Report, Welded
 from tarsus.model.poses import Pose, rotation_from_quaternion, shift
@@ -18,18 +19,56 @@ Array = NDArray[np.float64]
 CONNECT, WELD, JOINT, TENDON = range(4)  # mjtEq
 SITE = 6  # mjtObj
 WRAP_JOINT = 1  # mjtWrap
-NO_JOINT = NO_TENDON = -1
+NO_JOINT = NO_TENDON = NO_EQUALITY = -1
+ON_JOINT = (0, 1)  # mjtTrn
+MAX_RIGID_RANGE = 0.01  # rad or m; a tendon with a shorter range couples joints rigidly
+
+Term = tuple[int, Polynomial]  # joint and its polynomial, whose constant is 0
+
+
+@dataclass(frozen=True)
+class _Coupling:
+    """Coupling of MuJoCo's joints, in displacements from `qpos0`.
+
+    Attributes
+    ----------
+    name
+        Name of the equality or tendon.
+    follower
+        Joint that follows.
+    constant
+        Displacement of the follower with all leaders at `qpos0`.
+    leaders
+        Joints that it follows.
+    equality
+        Number of the equality, or NO_EQUALITY.
+    tendons
+        Numbers of the tendons.
+    """
+
+    name: str
+    follower: int
+    constant: float
+    leaders: tuple[Term, ...] = ()
+    equality: int = NO_EQUALITY
+    tendons: tuple[int, ...] = ()
 
 
 def is_simulated(model: Any, number: int) -> bool:
     """Return whether an equality constraint closes a loop or couples joints."""
-    return number in _active(model, CONNECT, WELD) or number in _coupled(model)
+    coupled = (coupling.equality for coupling in _couplings(model))
+    return number in _active(model, CONNECT, WELD) or number in coupled
 
 
 def coupling_tendons(model: Any) -> set[int]:
-    """Find the tendons of the `tendon` equalities that couple joints."""
-    numbers = [n for n in _coupled(model) if model.eq_type[n] == TENDON]
-    return {int(ends[n]) for ends in (model.eq_obj1id, model.eq_obj2id) for n in numbers}
+    """Find the tendons that couple joints: those of `tendon` equalities, and short ranges."""
+    return {tendon for coupling in _couplings(model) for tendon in coupling.tendons}
+
+
+def rigid_ranges(model: Any) -> set[int]:
+    """Find the tendons whose short range couples joints."""
+    by_range = (coupling for coupling in _couplings(model) if coupling.equality == NO_EQUALITY)
+    return {tendon for coupling in by_range for tendon in coupling.tendons}
 
 
 def loop_joints(
@@ -68,18 +107,19 @@ def loop_joints(
 
 
 def couplings(model: Any, joints: Sequence[str]) -> tuple[JointCoupling, ...]:
-    """Create the couplings of all `joint` and `tendon` equalities, given all joint names."""
+    """Create the couplings of equalities and of tendons with a short range, given joint names."""
     result = []
-    for number, (*ends, displacement) in _coupled(model).items():
-        y0, x0 = (0.0 if j == NO_JOINT else float(model.qpos0[model.jnt_qposadr[j]]) for j in ends)
-        polynomial = displacement(Polynomial([-x0, 1.0])) + y0
-        coefficients = (
-            tuple(polynomial.coef) if isinstance(polynomial, Polynomial) else (float(polynomial),)
-        )
-        leader = "" if ends[1] == NO_JOINT else joints[ends[1]]
-        kind = "joint" if model.eq_type[number] == JOINT else "tendon"
-        name = model.equality(number).name or f"{kind}_{number}"
-        result.append(JointCoupling(name, joints[ends[0]], leader, coefficients))
+    for coupling in _couplings(model):
+        # MuJoCo measures coordinates from `qpos0`
+        constant = coupling.constant + _reference(model, coupling.follower)
+        leaders = []
+        for joint, displacement in coupling.leaders:
+            moved = displacement(Polynomial([-_reference(model, joint), 1.0]))
+            first, *others = moved.coef
+            constant += float(first)
+            leaders.append(Leader(joints[joint], tuple(others)))
+        follower = joints[coupling.follower]
+        result.append(JointCoupling(coupling.name, follower, float(constant), tuple(leaders)))
     return tuple(result)
 
 
@@ -94,60 +134,110 @@ def report_constraints(
         "'weld' is a fixed joint that closes a loop": [
             loop.joint.name for loop in loops if loop.joint.kind == "fixed"
         ],
-        "'joint' or 'tendon' equality couples two joints": [c.name for c in coupled],
+        "'joint' or 'tendon' equality, or range of a fixed tendon up to"
+        f" {MAX_RIGID_RANGE:g} rad or m, couples joints": [c.name for c in coupled],
     }
     for meaning, names in meanings.items():
         if names:
             report.note(f"Each active {meaning}, without compliance: {', '.join(names)}.")
 
 
-def _coupled(model: Any) -> dict[int, tuple[int, int, Polynomial]]:
-    """Create the couplings of joints, by the number of the equality.
+def _couplings(model: Any) -> list[_Coupling]:
+    """Create the couplings of joints by equalities and by tendons with a short range.
 
-    A coupling is the joint that follows, its leader (or NO_JOINT), and the polynomial p with
-    y - y_0 = p(x - x_0). MuJoCo measures both coordinates from `qpos0`. A tendon equality whose
-    joint already follows another one, or would follow itself, is not among them.
+    A tendon whose joints all follow others, or would follow themselves, couples nothing.
     """
-    result: dict[int, tuple[int, int, Polynomial]] = {}
+    result = []
     for number in _active(model, JOINT):
-        ends = int(model.eq_obj1id[number]), int(model.eq_obj2id[number])
-        result[number] = (*ends, Polynomial(model.eq_data[number, :5]))
-    leaders = {follower: leader for follower, leader, _ in result.values()}
-    for number in _active(model, TENDON):
-        coupling = _tendon_coupling(model, number)
-        if coupling is None or coupling[0] in leaders:
-            continue
-        chain = [coupling[1]]
-        while chain[-1] in leaders and chain.count(chain[-1]) == 1:
-            chain.append(leaders[chain[-1]])
-        if coupling[0] not in chain:
-            result[number], leaders[coupling[0]] = coupling, coupling[1]
+        follower, leader = int(model.eq_obj1id[number]), int(model.eq_obj2id[number])
+        polynomial = Polynomial(model.eq_data[number, :5])
+        name = model.equality(number).name or f"joint_{number}"
+        leaders = () if leader == NO_JOINT else ((leader, polynomial - polynomial.coef[0]),)
+        result.append(_Coupling(name, follower, float(polynomial.coef[0]), leaders, number))
+    leaders_of = {coupling.follower: [x for x, _ in coupling.leaders] for coupling in result}
+    tied = [_tied_tendons(model, number) for number in _active(model, TENDON)]
+    for candidates in (*tied, *_short_ranges(model)):
+        for coupling in candidates:
+            joint, leaders = coupling.follower, [x for x, _ in coupling.leaders]
+            if joint not in leaders_of and not find_cycle({**leaders_of, joint: leaders}, joint):
+                result.append(coupling)
+                leaders_of[joint] = leaders
+                break
     return result
 
 
-def _tendon_coupling(model: Any, number: int) -> tuple[int, int, Polynomial] | None:
-    """Create the coupling of a `tendon` equality; None if it does not couple two joints.
+def _tied_tendons(model: Any, number: int) -> list[_Coupling]:
+    """Create the couplings by which a `tendon` equality can be met, the preferred one first.
 
     The length of a fixed tendon is a linear combination of joint coordinates. The equality is
-    l_1 - l_10 = polycoef(l_2 - l_20): of tendons with one joint each, or of one tendon alone.
+    l_1 - l_10 = polycoef(l_2 - l_20). A polynomial above the first degree needs a second tendon
+    with one joint.
     """
-    first, second = int(model.eq_obj1id[number]), int(model.eq_obj2id[number])
-    polynomial = Polynomial(model.eq_data[number, :5])
-    terms = _joint_terms(model, first)
-    if terms is None or not terms[0][1]:
-        return None
-    if second == NO_TENDON:
-        (joint, a), *others = terms
-        if len(others) > 1:
-            return None
-        leader, b = others[0] if others else (NO_JOINT, 0.0)
-        return joint, leader, Polynomial([polynomial.coef[0] / a, -b / a])
-    other_terms = _joint_terms(model, second)
-    if other_terms is None or len(terms) + len(other_terms) > 2:
-        return None
-    ((joint, a),), ((leader, b),) = terms, other_terms
-    coupling = polynomial(Polynomial([0.0, b])) / a
-    return joint, leader, coupling if isinstance(coupling, Polynomial) else Polynomial([coupling])
+    tendons = int(model.eq_obj1id[number]), int(model.eq_obj2id[number])
+    polynomial = Polynomial(model.eq_data[number, :5]).trim()
+    terms = _joint_terms(model, tendons[0])
+    others: list[Term] = []
+    if tendons[1] != NO_TENDON:
+        second = _joint_terms(model, tendons[1])
+        if second is None or (len(second) > 1 and polynomial.degree() > 1):
+            return []
+        change = polynomial - polynomial.coef[0]
+        others = [(joint, change(Polynomial([0.0, b]))) for joint, b in second]
+    name = model.equality(number).name or f"tendon_{number}"
+    used = tuple(t for t in tendons if t != NO_TENDON)
+    constant = float(polynomial.coef[0])
+    return _solved_for_each(
+        model, _Coupling(name, NO_JOINT, constant, (), number, used), terms, others
+    )
+
+
+def _short_ranges(model: Any) -> list[list[_Coupling]]:
+    """Create the couplings by which each fixed tendon with a short range can be met."""
+    result = []
+    for tendon in np.flatnonzero(np.array(model.tendon_limited)).tolist():
+        lower, upper = (float(end) for end in model.tendon_range[tendon])
+        terms = _joint_terms(model, tendon)
+        if terms is None or upper - lower > MAX_RIGID_RANGE:
+            continue
+        drawn = sum(a * _reference(model, joint) for joint, a in terms)
+        name = model.tendon(tendon).name or f"tendon_{tendon}"
+        middle = _Coupling(name, NO_JOINT, (lower + upper) / 2 - drawn, tendons=(tendon,))
+        result.append(_solved_for_each(model, middle, terms, []))
+    return result
+
+
+def _solved_for_each(
+    model: Any, equation: _Coupling, terms: Sequence[tuple[int, float]] | None, others: list[Term]
+) -> list[_Coupling]:
+    """Solve sum(a_i y_i) = constant + others for each joint y_i; those without motors come first.
+
+    Parameters
+    ----------
+    equation
+        Constant, name and numbers of the equation.
+    terms
+        Joints y_i and coefficients a_i; None for a spatial tendon.
+    others
+        Joints on the right-hand side, with their polynomials.
+    """
+    driven = {
+        int(model.actuator_trnid[a, 0])
+        for a in range(len(model.actuator_trntype))
+        if model.actuator_trntype[a] in ON_JOINT
+    }
+    solutions = []
+    for joint, a in sorted(terms or (), key=lambda term: term[0] in driven):
+        rest = [(other, Polynomial([0.0, -b])) for other, b in terms or () if other != joint]
+        if a and joint not in {other for other, _ in others}:
+            leaders = tuple((other, polynomial / a) for other, polynomial in (*rest, *others))
+            constant = equation.constant / a
+            solutions.append(replace(equation, follower=joint, constant=constant, leaders=leaders))
+    return solutions
+
+
+def _reference(model: Any, joint: int) -> float:
+    """Read the coordinate of a joint in the pose in which the file draws the robot."""
+    return float(model.qpos0[model.jnt_qposadr[joint]])
 
 
 def _joint_terms(model: Any, tendon: int) -> list[tuple[int, float]] | None:

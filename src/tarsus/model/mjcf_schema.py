@@ -226,7 +226,7 @@ MJCF: Table = {
     ),
     "mujoco/equality/joint": _equality("a coupling of two joints", "joint1 joint2 polycoef"),
     "mujoco/equality/tendon": _equality(
-        "a coupling of two joints, for fixed tendons of one joint each or one of two joints",
+        "a coupling of joints, for fixed tendons",
         "tendon1 tendon2 polycoef",
     ),
     "mujoco/equality/flex": reported("soft bodies", EQUALITIES),
@@ -235,7 +235,7 @@ MJCF: Table = {
     "mujoco/equality/distance": reported("of older MuJoCo versions", EQUALITIES),
     "mujoco/tendon": supported(),
     "mujoco/tendon/fixed": supported(
-        "the length in an equality constraint",
+        "the length in an equality constraint, or a coupling if its range is at most 0.01",
         "name class",
         ignored="group user width rgba material",
         codes={

@@ -19,7 +19,7 @@ from tarsus.model.file_actuators import NOT_DRIVING
 from tarsus.model.files import import_library
 from tarsus.model.mjcf_actuators import delayed, not_driving, without_law
 from tarsus.model.mjcf_contacts import colliding, geom_name
-from tarsus.model.mjcf_equalities import coupling_tendons, is_simulated
+from tarsus.model.mjcf_equalities import coupling_tendons, is_simulated, rigid_ranges
 from tarsus.model.mjcf_schema import MJCF
 from tarsus.model.parts import MAX_LISTED, Report
 from tarsus.model.poses import rotation_from_quaternion
@@ -161,9 +161,10 @@ def _compensated(model: Any) -> Elements:
 
 
 def _tendons(model: Any) -> Elements:
-    """Find tendons with forces or limits, and those that couple no joints."""
-    acting = np.zeros(model.ntendon, dtype=bool)
-    for field in ("limited", "stiffness", "stiffnesspoly", "damping", "dampingpoly"):
+    """Find tendons that do more than couple joints, and those that couple none."""
+    acting = np.array(model.tendon_limited, dtype=bool)
+    acting[sorted(rigid_ranges(model))] = False
+    for field in ("stiffness", "stiffnesspoly", "damping", "dampingpoly"):
         acting |= _nonzero(model, f"tendon_{field}", model.ntendon)
     for field in ("frictionloss", "armature"):
         acting |= _nonzero(model, f"tendon_{field}", model.ntendon)
@@ -311,8 +312,8 @@ UNSUPPORTED: dict[str, UnsupportedFeature] = {
         kind=WorldGeometryIgnored,
     ),
     "equalities-ignored": UnsupportedFeature(
-        "equality constraints other than active connect, weld and joint ones, and tendon ones with"
-        " one or two joints, are ignored",
+        "equality constraints other than active connect, weld and joint ones, and those of fixed"
+        " tendons, are ignored",
         _equalities,
     ),
     "equality-softness-ignored": UnsupportedFeature(

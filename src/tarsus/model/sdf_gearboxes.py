@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tarsus.errors import Unsupported
-from tarsus.model.joint_coupling import JointCoupling
+from tarsus.model.joint_coupling import JointCoupling, Leader
 from tarsus.model.parts import Report
 from tarsus.model.sdf_elements import SdfJoint
 from tarsus.model.sdf_tree import SdfTree
@@ -38,9 +38,10 @@ def gearbox_couplings(
             _hinge(gearbox, link, reference, tree) for link in (gearbox.parent, gearbox.child)
         )
         factor = -(leader_sign / follower_sign) / ratio
-        couplings.append(JointCoupling(gearbox.name, follower.name, leader.name, (0.0, factor)))
+        leaders = (Leader(leader.name, (factor,)),)
+        couplings.append(JointCoupling(gearbox.name, follower.name, leaders=leaders))
     if couplings:
-        listed = ", ".join(f"{c.joint} (follows {c.leader})" for c in couplings)
+        listed = ", ".join(f"{c.joint} (follows {c.leaders[0].joint})" for c in couplings)
         report.note(f"Gearboxes couple joints rigidly; the followers have no motors: {listed}.")
     return tuple(couplings)
 

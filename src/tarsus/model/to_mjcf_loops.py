@@ -1,7 +1,7 @@
 """Export of closed loops and joint couplings as equality constraints of MJCF.
 
 Loop joints become `connect` and `weld` constraints between two sites, so that they do not depend on
-the pose in which the robot is drawn; couplings become `joint` constraints.
+the pose in which the robot is drawn; couplings become `joint` or `tendon` constraints.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def add_constraints(
             row = {"name": name, "site1": sites[0], "site2": sites[1]}
             SubElement(equality, kind, row | softness)
     for coupling in mechanism.couplings:
-        SubElement(equality, "joint", _coupling_attributes(coupling, text) | softness)
+        _add_coupling(root, equality, coupling, text, softness)
 
 
 def _points(loop: LoopJoint) -> list[tuple[str, tuple[SitePose, SitePose]]]:
@@ -90,18 +90,41 @@ def _points(loop: LoopJoint) -> list[tuple[str, tuple[SitePose, SitePose]]]:
     return points[: 2 if loop.joint.kind == "hinge" else 1]
 
 
-def _coupling_attributes(coupling: JointCoupling, text: Text) -> dict[str, str]:
-    """Create the attributes of a joint constraint, without its softness."""
-    coefficients = coupling.coefficients
+def _add_coupling(
+    root: Element, equality: Element, coupling: JointCoupling, text: Text, softness: dict[str, str]
+) -> None:
+    """Add a joint constraint, or a fixed tendon with a constraint if there are several leaders."""
+    name = {"name": coupling.name}
+    if len(coupling.leaders) > 1:
+        if not coupling.linear:
+            raise Unsupported(
+                f"coupling {coupling.name!r} has several leaders and is not linear, which MJCF does"
+                " not allow.",
+                coupling.name,
+            )
+        tendons = root.find("tendon")
+        tendons = SubElement(root, "tendon") if tendons is None else tendons
+        tendon = SubElement(tendons, "fixed", name)
+        ends = [(coupling.joint, 1.0), *((x.joint, -x.at(1.0)) for x in coupling.leaders)]
+        for joint, coefficient in ends:
+            SubElement(tendon, "joint", {"joint": joint, "coef": text((coefficient,))})
+        constant = text((coupling.constant, *[0.0] * (MAX_COEFFICIENTS - 1)))
+        row = name | {"tendon1": coupling.name, "polycoef": constant}
+        SubElement(equality, "tendon", row | softness)
+        return
+    # at most one leader
+    row = name | {"joint1": coupling.joint}
+    coefficients = (coupling.constant,)
+    for leader in coupling.leaders:
+        row["joint2"] = leader.joint
+        coefficients += leader.coefficients
     if len(coefficients) > MAX_COEFFICIENTS:
         raise Unsupported(
             f"coupling {coupling.name!r} has powers above the fourth, which MJCF does not allow.",
             coupling.name,
         )
-    row = {"name": coupling.name, "joint1": coupling.joint}
-    row |= {"joint2": coupling.leader} if coupling.leader else {}
     zeros = [0.0] * (MAX_COEFFICIENTS - len(coefficients))
-    return row | {"polycoef": text((*coefficients, *zeros))}
+    SubElement(equality, "joint", row | {"polycoef": text((*coefficients, *zeros))} | softness)
 
 
 def _unique(name: str, used: set[str]) -> str:

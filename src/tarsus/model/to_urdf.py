@@ -46,7 +46,7 @@ def to_urdf(mechanism: Mechanism) -> str:
             mechanism.name,
         )
     for coupling in mechanism.couplings:
-        if not coupling.linear or not coupling.leader:
+        if not coupling.linear or len(coupling.leaders) != 1:
             raise Unsupported(
                 f"coupling {coupling.name!r} cannot be written as URDF, where a mimic joint must be"
                 " a linear function of another joint.",
@@ -58,8 +58,12 @@ def to_urdf(mechanism: Mechanism) -> str:
     for body in others:
         _add_joint(robot, body, mechanism.bodies[body.parent].name)
     for coupling in mechanism.couplings:
-        offset, *slope = map(repr, coupling.coefficients)
-        row = {"joint": coupling.leader, "multiplier": (*slope, "0.0")[0], "offset": offset}
+        (leader,) = coupling.leaders
+        row = {
+            "joint": leader.joint,
+            "multiplier": repr(leader.at(1.0)),
+            "offset": repr(coupling.constant),
+        }
         follower = robot.find(f"joint[@name='{coupling.joint}']")
         assert follower is not None
         SubElement(follower, "mimic", row)

@@ -54,7 +54,8 @@ def _close_loops(mechanism: Mechanism, q: Array, records: list[WarningRecord]) -
         start = mechanism.q_slices[body].start
         if abs(led[start] - q[start]) > WARNED_GAP:
             unit = "m" if mechanism.bodies[body].joint.kind == "slide" else "rad"
-            why = f"follows {coupling.leader!r}" if coupling.leader else "is locked by the file"
+            leaders = ", ".join(map(repr, coupling.leader_names))
+            why = f"follows {leaders}" if leaders else "is locked by the file"
             text = (
                 f"joint {coupling.joint!r} {why}: it starts at {led[start]:.4g} {unit}, not at"
                 f" {q[start]:.4g} {unit} as the keyframe says."

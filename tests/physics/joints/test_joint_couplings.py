@@ -23,7 +23,7 @@ from tarsus.contact.laws.moreau import Moreau
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import InvalidFile, InvalidModel, TarsusError, TarsusWarning, Unsupported
 from tarsus.model.check import check
-from tarsus.model.joint_coupling import JointCoupling
+from tarsus.model.joint_coupling import JointCoupling, Leader
 from tarsus.model.mechanism import Mechanism
 from tarsus.model.mjcf import read_mjcf
 from tarsus.model.to_mjcf import to_mjcf
@@ -122,7 +122,7 @@ def test_polynomial_couplings_do_not_drift() -> None:
 
 def test_fixed_couplings_hold_a_joint_at_their_offset() -> None:
     model = gear("0 1 0 0 0", g=-9.81, c=0.15)
-    held = replace(model, couplings=(JointCoupling("hold", "jb", "", (0.4,)),))
+    held = replace(model, couplings=(JointCoupling("hold", "jb", 0.4),))
     made = Simulation(held, dt=1e-3)
     assert made.q[1] == 0.4
     log = made.run(1.0)
@@ -295,7 +295,7 @@ def hand(mimic: str, leader: str = "revolute") -> Mechanism:
 def test_a_mimic_joint_of_a_urdf_follows_without_a_motor() -> None:
     mechanism = hand('<mimic joint="first_joint" multiplier="0.5" offset="0.2"/>')
     (coupling,) = mechanism.couplings
-    assert (coupling.leader, coupling.coefficients) == ("first_joint", (0.2, 0.5))
+    assert (coupling.constant, coupling.leaders) == (0.2, (Leader("first_joint", (0.5,)),))
     assert [actuator.joint for actuator in mechanism.actuators] == ["first_joint"]
     assert any("Mimic joints follow" in note for note in mechanism.notes)
     made = Simulation(Robot.of(mechanism), dt=1e-3, controller=lambda t, q, u: [0.5])
@@ -303,7 +303,7 @@ def test_a_mimic_joint_of_a_urdf_follows_without_a_motor() -> None:
     first, second = log.q.values.T
     assert np.abs(second - 0.2 - 0.5 * first).max() < 1e-11 and np.ptp(first) > 0.1
     plain = hand('<mimic joint="first_joint"/>').couplings[0]
-    assert plain.coefficients == (0.0, 1.0)
+    assert (plain.constant, plain.leaders) == (0.0, (Leader("first_joint", (1.0,)),))
 
 
 def test_a_mimic_of_an_unknown_joint_is_reported_and_ignored() -> None:
@@ -314,7 +314,7 @@ def test_a_mimic_of_an_unknown_joint_is_reported_and_ignored() -> None:
 
 def test_a_mimic_of_a_fixed_joint_is_fixed() -> None:
     (coupling,) = hand('<mimic joint="first_joint" offset="0.2"/>', "fixed").couplings
-    assert (coupling.leader, coupling.coefficients) == ("", (0.2,))
+    assert (coupling.constant, coupling.leaders) == (0.2, ())
 
 
 @pytest.mark.parametrize(
@@ -333,8 +333,8 @@ def test_a_wrong_mimic_is_refused(mimic: str, kind: type[TarsusError], subject: 
 def test_couplings_round_trip_through_mjcf(kind: str) -> None:
     mechanism = read_mjcf(WELDED.format(e=EQUALITIES[kind]))
     again = read_mjcf(to_mjcf(mechanism, floor=False))
-    assert [c.coefficients for c in again.couplings] == [
-        c.coefficients for c in mechanism.couplings
+    assert [(c.constant, c.leaders) for c in again.couplings] == [
+        (c.constant, c.leaders) for c in mechanism.couplings
     ]
     q = np.random.default_rng(0).normal(size=mechanism.nq)
     q[-4:] /= np.linalg.norm(q[-4:])
@@ -345,10 +345,11 @@ def test_couplings_round_trip_through_mjcf(kind: str) -> None:
 
 def test_coupling_ratios_round_trip_through_urdf() -> None:
     text = to_urdf(load_floating('<mimic joint="first_joint" multiplier="0.5" offset="0.2"/>'))
-    assert read_urdf(text).couplings[0].coefficients == (0.2, 0.5)
+    coupling = read_urdf(text).couplings[0]
+    assert (coupling.constant, coupling.leaders) == (0.2, (Leader("first_joint", (0.5,)),))
     bent = replace(
         load_floating(""),
-        couplings=(JointCoupling("bent", "second_joint", "first_joint", (0, 1, 2)),),
+        couplings=(JointCoupling("bent", "second_joint", 0.0, (Leader("first_joint", (1, 2)),)),),
     )
     with refused(Unsupported, "bent"):
         to_urdf(bent)
@@ -375,7 +376,7 @@ def test_unsupported_elements_are_reported() -> None:
         Simulation(gear("0 1 0 0 0"), coordinates="maximal")
     assert caught.value.subject in ("ja", "jb")
     with refused(InvalidModel, "free"):
-        wrong = JointCoupling("wrong", "ja", "free", (0.0, 1.0))
+        wrong = JointCoupling("wrong", "ja", 0.0, (Leader("free", (1.0,)),))
         check(replace(mechanism, couplings=(wrong,)))
     with pytest.raises(TarsusError, match="mimic joints"):
         Simulation(gear("0 1 0 0 0"), "compliant", "rk4")
@@ -420,6 +421,7 @@ TENDONS = """<mujoco><worldbody>
 <fixed name="ta"><joint joint="ja" coef="2"/></fixed>
 <fixed name="tb" {0}><joint joint="jb" coef="-1.5"/></fixed>
 <fixed name="tab"><joint joint="ja" coef="2"/><joint joint="jb" coef="-1.5"/></fixed>
+<fixed name="tbc"><joint joint="jb" coef="-1.5"/><joint joint="jc" coef=".5"/></fixed>
 <fixed name="tabc"><joint joint="ja" coef="1"/><joint joint="jb" coef="1"/>
 <joint joint="jc" coef="1"/></fixed></tendon><equality>{1}</equality></mujoco>"""
 
@@ -431,6 +433,8 @@ TENDONS = """<mujoco><worldbody>
         '<tendon tendon1="ta" tendon2="tb" polycoef=".1 .7 -.3 .2 .1"/>',
         '<tendon tendon1="ta" polycoef=".3 5"/>',
         '<tendon tendon1="tab" polycoef=".3 5"/>',
+        '<tendon tendon1="tabc" polycoef=".3 5"/>',
+        '<tendon tendon1="ta" tendon2="tbc" polycoef=".3 5"/>',
     ],
 )
 def test_an_equality_of_fixed_tendons_couples_their_joints(equality: str) -> None:
@@ -438,19 +442,60 @@ def test_an_equality_of_fixed_tendons_couples_their_joints(equality: str) -> Non
     text = TENDONS.format("", equality)
     (coupling,) = read_mjcf(text).couplings
     assert coupling.joint == "ja"
-    assert coupling.leader == ("jb" if "tb" in equality or "tab" in equality else "")
     model = mujoco.MjModel.from_xml_string(text)
     data = mujoco.MjData(model)
-    for x in (-0.4, 0.0, 0.7):
-        data.qpos[:] = coupling.at(x), x, 0.0
+    values = {"jb": 0.0, "jc": 0.0}
+    assert set(coupling.leader_names) <= set(values)
+    for values["jb"], values["jc"] in ((-0.4, 0.3), (0.0, 0.0), (0.7, -1.1)):
+        y = coupling.constant + sum(x.at(values[x.joint]) for x in coupling.leaders)
+        data.qpos[:] = y, values["jb"], values["jc"]
         mujoco.mj_forward(model, data)
         assert abs(data.efc_pos[0]) < 1e-14
+
+
+DIFFERENTIAL = """<mujoco><compiler angle="radian"/><worldbody>
+<body pos="0 .1 1"><joint name="left" axis="1 0 0" damping=".1"/><geom size=".03" mass=".1"/></body>
+<body pos="0 -.1 1"><joint name="right" axis="1 0 0" damping=".1"/><geom size=".03" mass=".1"/>
+</body>
+<body pos="0 0 1.2"><joint name="roll" axis="1 0 0"/><geom size=".1" pos="0 0 .2" mass="2"/></body>
+</worldbody><tendon><fixed name="waist" range="{0}"><joint joint="left" coef=".25"/>
+<joint joint="roll" coef="1"/><joint joint="right" coef="-.25"/></fixed></tendon>
+<actuator><position joint="left" kp="30" kv="2"/><position joint="right" kp="30" kv="2"/></actuator>
+</mujoco>"""
+
+
+def test_a_tendon_with_a_short_range_is_a_differential() -> None:
+    """Two motors carry a body on top of a free joint, at a quarter of their difference."""
+    made = Simulation(
+        Robot.of(read_mjcf(DIFFERENTIAL.format("-.0005 .0005"))), dt=1e-3, actuators="file"
+    )
+    for _ in range(3000):
+        made.step(np.array([0.4, -0.4]))
+    left, right, roll = made.q
+    assert abs(roll + 0.25 * (left - right)) < 1e-9 and left > 0.3 and abs(made.u).max() < 1e-6
+    # the motors carry the weight: the work of a small motion is zero
+    moment = 2 * 9.81 * 0.2 * np.sin(roll)
+    assert np.isclose(30 * (0.4 - left), 0.25 * moment, rtol=1e-6)
+
+
+def test_a_tendon_with_a_long_range_is_reported() -> None:
+    with warned("tendons-ignored", "waist"):
+        assert not read_mjcf(DIFFERENTIAL.format("-.5 .5")).couplings
+
+
+def test_a_coupling_with_several_leaders_round_trips_through_mjcf() -> None:
+    mechanism = read_mjcf(DIFFERENTIAL.format(".1 .1001"))
+    again = read_mjcf(to_mjcf(mechanism, floor=False))
+    (one,), (other,) = mechanism.couplings, again.couplings
+    assert one.leaders == other.leaders and abs(one.constant - other.constant) < 1e-15
+    with refused(Unsupported, "waist"):
+        to_urdf(replace(load_floating(""), couplings=(one,)))
 
 
 @pytest.mark.parametrize(
     ("options", "equality", "unsupported"),
     [
-        ("", '<tendon tendon1="tabc"/>', "equalities-ignored"),
+        ("", '<tendon tendon1="ta" tendon2="tbc" polycoef="0 0 1"/>', "equalities-ignored"),
         ("", '<tendon tendon1="ta" tendon2="tab"/>', "equalities-ignored"),
         ("", '<joint joint1="ja"/><tendon tendon1="ta" tendon2="tb"/>', "equalities-ignored"),
         ("", '<joint joint1="jb" joint2="ja"/><tendon tendon1="ta" tendon2="tb"/>',

@@ -10,7 +10,7 @@ from helpers.refused import refused
 
 import tarsus
 from tarsus.errors import InvalidValue, UnknownName, Unsupported
-from tarsus.model.joint_coupling import JointCoupling
+from tarsus.model.joint_coupling import JointCoupling, Leader
 
 CHEETAH, HOAP = tarsus.load("mini_cheetah"), tarsus.load("hoap1")
 STAND = CHEETAH.keyframes["stand"]
@@ -116,7 +116,10 @@ def test_wrong_targets_are_refused() -> None:
             STAND, {"FR_foot": np.zeros((2, 3)), "FL_foot": np.zeros((3, 3))}
         )
     coupled = replace(
-        CHEETAH, couplings=(JointCoupling("knees", "FR_knee_joint", "FL_knee_joint", (0.0, 1.0)),)
+        CHEETAH,
+        couplings=(
+            JointCoupling("knees", "FR_knee_joint", 0.0, (Leader("FL_knee_joint", (1.0,)),)),
+        ),
     )
     with refused(Unsupported, "mini_cheetah"):
         coupled.inverse_kinematics(STAND, {"FR_foot": place})

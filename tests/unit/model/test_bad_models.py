@@ -24,7 +24,7 @@ from tarsus.errors import (
 from tarsus.model.candidates import Shape, candidates, edges
 from tarsus.model.check import check
 from tarsus.model.conventions import to_mujoco
-from tarsus.model.joint_coupling import JointCoupling, check_couplings
+from tarsus.model.joint_coupling import JointCoupling, Leader, check_couplings
 from tarsus.model.mechanism import Actuator, Body, Candidate, Frame, Inertia, Joint, Mechanism
 from tarsus.model.mjcf import read_mjcf
 from tarsus.model.read import read
@@ -431,10 +431,10 @@ def test_mimic_joints_must_not_be_cyclic(size: int) -> None:
     names = [f"j{k}" for k in range(size)]
     kinds = dict.fromkeys([*names, "tail"], "hinge")
     around = [
-        JointCoupling(f"c{k}", name, names[(k + 1) % size], (0.0, 2.0))
+        JointCoupling(f"c{k}", name, 0.0, (Leader(names[(k + 1) % size], (2.0,)),))
         for k, name in enumerate(names)
     ]
-    tail = JointCoupling("t", "tail", names[-1], (0.0, 1.0))
+    tail = JointCoupling("t", "tail", 0.0, (Leader(names[-1], (1.0,)),))
     with refused(InvalidModel, names[0]):
         check_couplings((tail, *around), kinds)
     check_couplings((tail, *around[:-1]), kinds)  # a chain is sound

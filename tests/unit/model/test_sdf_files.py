@@ -13,6 +13,7 @@ from helpers.warned import warned
 import tarsus
 from tarsus.dynamics.loop_closure import gaps
 from tarsus.errors import InvalidFile, InvalidModel, TarsusError, UnknownName, Unsupported
+from tarsus.model.joint_coupling import Leader
 from tarsus.model.mechanism import Mechanism
 from tarsus.model.sdf import read_sdf
 from tarsus.model.urdf import read_urdf
@@ -204,11 +205,8 @@ def test_a_gearbox_couples_its_links() -> None:
         + turning("gears", "rotor arm", "", "gearbox").replace("</joint>", gears + "</joint>")
     )
     (coupling,) = read_sdf(text).couplings
-    assert (coupling.joint, coupling.leader, coupling.coefficients) == (
-        "fast",
-        "slow",
-        (0.0, -25.0),
-    )
+    assert coupling.joint == "fast" and coupling.constant == 0.0
+    assert coupling.leaders == (Leader("slow", (-25.0,)),)
 
 
 def followed(mimic: str) -> Mechanism:
@@ -223,11 +221,12 @@ def test_a_mimic_axis_follows_its_leader_without_a_motor() -> None:
     numbers = "<multiplier>-3</multiplier><offset>0.2</offset><reference>0.5</reference>"
     robot = followed(f'<mimic joint="first">{numbers}</mimic>')
     (coupling,) = robot.couplings
-    assert (coupling.joint, coupling.leader) == ("second", "first")
-    assert coupling.at(0.8) == pytest.approx(-3 * (0.8 - 0.5) + 0.2)
+    (leader,) = coupling.leaders
+    assert (coupling.joint, leader.joint) == ("second", "first")
+    assert coupling.constant + leader.at(0.8) == pytest.approx(-3 * (0.8 - 0.5) + 0.2)
     assert [actuator.joint for actuator in robot.actuators] == ["first"]
     plain = followed('<mimic joint="first"/>').couplings[0]
-    assert plain.coefficients == (0.0, 1.0)
+    assert (plain.constant, plain.leaders) == (0.0, (Leader("first", (1.0,)),))
 
 
 def test_a_mimic_axis_without_leader_is_free() -> None:
@@ -237,7 +236,7 @@ def test_a_mimic_axis_without_leader_is_free() -> None:
     with refused(InvalidModel, "mimic"):
         followed("<mimic/>")
     fixed = followed('<mimic joint="hold"><offset>0.3</offset></mimic>').couplings[0]
-    assert (fixed.leader, fixed.coefficients) == ("", (0.3,))
+    assert (fixed.constant, fixed.leaders) == (0.3, ())
 
 
 def test_motors_may_be_named() -> None:
