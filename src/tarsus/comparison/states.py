@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tarsus.comparison.time_grid import step_of, steps_between
 from tarsus.comparison.trajectory import finite
 from tarsus.comparison.verdicts import NEEDS_FORCES
-from tarsus.errors import IncompatibleOptions, TarsusError, UnmetCondition
+from tarsus.errors import IncompatibleOptions, TarsusError, UnmetCondition, Unsupported
 from tarsus.files import is_file
 from tarsus.model.mjcf_compile import compile_model
 from tarsus.model.mjcf_source import Source
@@ -40,9 +40,18 @@ def compile_mujoco_model(file: str) -> Any:
             "robot",
         )
     try:
-        return compile_model(Source.of("", Path(file)))
+        source = Source.of("", Path(file))
+        model = compile_model(source)
     except TarsusError as error:
         raise error.within(file) from None
+    if source.base_joints:
+        raise Unsupported(
+            "states of a base on several joints"
+            f" ({', '.join(source.base_joints)}) cannot be judged: record the run with a"
+            " <freejoint>.",
+            source.base_joints[0],
+        )
+    return model
 
 
 def add_mujoco_forces(

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tarsus.errors import InvalidModel, UnknownName
+from tarsus.errors import InvalidModel, UnknownName, join_names
 from tarsus.model.candidates import Shape, ShapeKind
 from tarsus.model.conventions import mujoco_body_names, mujoco_joint_names
 from tarsus.model.files import add_file_to_errors, check_file_exists, import_library
@@ -25,6 +25,7 @@ from tarsus.model.mjcf_actuators import actuators, file_actuators, gear_of, sign
 from tarsus.model.mjcf_compile import (
     compile_model,
     including_scenes,
+    report_base_joints,
     report_missing,
     report_obsolete,
 )
@@ -41,7 +42,8 @@ from tarsus.model.mjcf_limits import check_ranges
 from tarsus.model.mjcf_schema import walk_mjcf
 from tarsus.model.mjcf_source import UNNAMED, Source
 from tarsus.model.mjcf_unsupported import report_unsupported
-from tarsus.model.parts import Part, Report, Welded, weld
+from tarsus.model.motors import joints_of_floating_robot, with_motors
+from tarsus.model.parts import MAX_LISTED, Part, Report, Welded, weld
 from tarsus.model.poses import Pose, rotation_about, rotation_from_quaternion, shift
 
 Array = NDArray[np.float64]
@@ -62,6 +64,7 @@ def read_mjcf(
     floating: bool = True,
     height: float | None = None,
     asset_folders: Sequence[str | Path] = (),
+    driven: Sequence[str] | None = None,
 ) -> Mechanism:
     """Read an MJCF file.
 
@@ -75,6 +78,9 @@ def read_mjcf(
         Height of the locked body's origin, in m.
     asset_folders
         Further folders that the model's files may lie in.
+    driven
+        Names of the joints with motors. By default these are the joints with an actuator; if a
+        file with a floating base has none, all hinges and slides without a spring.
 
     Returns
     -------
@@ -96,10 +102,36 @@ def read_mjcf(
             model = compile_model(mjcf)
         except UnknownName as error:
             raise _suggesting_a_scene(error, path) from None
-        mechanism = _mechanism(model, mjcf, Report(file), fallback)
+        report = Report(file)
+        mechanism = _mechanism(model, mjcf, report, fallback)
+        mechanism = _with_motors(mechanism, model, driven, report)
         if mjcf.document.has_attribute("option", "timestep"):
             mechanism = replace(mechanism, timestep=float(model.opt.timestep))
         return mechanism if floating else fix_base(mechanism, height)
+
+
+def _with_motors(
+    mechanism: Mechanism, model: Any, driven: Sequence[str] | None, report: Report
+) -> Mechanism:
+    """Choose the joints with motors if the caller does, or if the file has no actuators."""
+    if driven is None:
+        if len(model.actuator_trntype) or not mechanism.floating:
+            return mechanism
+        driven = joints_of_floating_robot(mechanism)
+        if not driven:
+            return mechanism
+        report.warn(
+            "the file has no actuators: motors are assumed at"
+            f" {join_names(driven, MAX_LISTED)}. Pass driven=[...] to choose the joints.",
+            "motors-assumed",
+            driven[0],
+        )
+    efforts = dict[str, float]()
+    for number, name in enumerate(mujoco_joint_names(model)):
+        if model.jnt_actfrclimited[number]:
+            efforts[name] = float(np.abs(model.jnt_actfrcrange[number]).max())
+    notes = {"notes": tuple(report.notes), "unsupported": tuple(report.unsupported)}
+    return replace(with_motors(mechanism, driven, efforts), **notes)
 
 
 def _suggesting_a_scene(error: UnknownName, path: Path | None) -> UnknownName:
@@ -115,6 +147,7 @@ def _mechanism(model: Any, source: Source, report: Report, fallback_name: str) -
     """Build the mechanism of a compiled model; `fallback_name` is for a model without a name."""
     report_missing(source, report)
     report_obsolete(source, report)
+    report_base_joints(source, report)
     walk_mjcf(source.document).report(report)
     check_ranges(model)
     parts, owner, anchors = _parts(model)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from tarsus.errors import InvalidFile, TarsusError, UnknownName, join_names, unknown_name
+from tarsus.model.conventions import mujoco_joint_names
 from tarsus.model.files import import_library
 from tarsus.model.mjcf_document import Document
+from tarsus.model.mjcf_free_base import base_joints, merge_base_joints
 from tarsus.model.mjcf_limits import check_size
 from tarsus.model.mjcf_schema import walk_mjcf
 from tarsus.model.mjcf_source import Source
@@ -40,6 +43,9 @@ KIND_OF_REFERENCE |= {"cranksite": "site", "refsite": "site", "sidesite": "site"
 KIND_OF_REFERENCE |= {"class": "class", "childclass": "class"}
 KIND_ATTRIBUTES = {"objname": "objtype", "refname": "reftype"}  # another attribute gives the kind
 CLASS, WORLD = "class", "world"
+
+
+Edit = Callable[[Any], None]  # of an MjSpec
 
 
 def compile_model(source: Source) -> Any:
@@ -81,7 +87,7 @@ def compile_on_floor(source: Source, excluded: Sequence[tuple[str, str]] = ()) -
         Names of two bodies each that must not collide.
     """
     check_size(source.document)
-    return _compile_with_stand_ins(source, 1.0, excluded)
+    return _compile_with_stand_ins(source, 1.0, partial(_add_floor, excluded=excluded))
 
 
 def report_missing(source: Source, report: Report) -> None:
@@ -106,6 +112,18 @@ def report_obsolete(source: Source, report: Report) -> None:
         )
 
 
+def report_base_joints(source: Source, report: Report) -> None:
+    """Warn of a base whose joints are merged into a free joint."""
+    if source.base_joints:
+        report.warn(
+            f"the base moves freely on several joints ({', '.join(source.base_joints)}), which are"
+            " read as one free joint: its coordinates are a position and a unit quaternion (w, x,"
+            " y, z).",
+            "base-joints-merged",
+            source.base_joints[0],
+        )
+
+
 def including_scenes(path: Path) -> list[str]:
     """Find the files in an MJCF file's folder that include it, by name.
 
@@ -118,39 +136,46 @@ def including_scenes(path: Path) -> list[str]:
     return [name for name, text in texts if include.search(text)]
 
 
-def _compile_with_stand_ins(
-    source: Source, size: float, floor_excludes: Sequence[tuple[str, str]] | None = None
-) -> Any:
+def _compile_with_stand_ins(source: Source, size: float, edit: Edit | None = None) -> Any:
     """Compile a model with a tetrahedron of this size, in m, for every missing mesh.
 
     Parameters
     ----------
-    floor_excludes
-        Bodies that must not collide with the floor; None for a model without a floor.
+    source
+        The model. Its `base_joints` are set.
+    size
+        Edge of a tetrahedron.
+    edit
+        Function that changes the model before it is compiled.
     """
     mujoco = import_library("mujoco", "reading MJCF")
     assets = source.assets | {name: _stand_in(name, size) for name in source.missing}
+    edits = [edit] if edit else []
     try:
-        if floor_excludes is None:
-            return mujoco.MjModel.from_xml_string(source.text, assets)
-        return _add_floor(mujoco, source.text, assets, floor_excludes)
+        model = mujoco.MjModel.from_xml_string(source.text, assets)
+        if joints := base_joints(model):
+            source.base_joints = [mujoco_joint_names(model)[j] for j in joints]
+            edits.append(partial(merge_base_joints, model=model))
+        if not edits:
+            return model
+        spec = mujoco.MjSpec.from_string(source.text, include=assets, assets=assets)
+        for change in reversed(edits):
+            change(spec)
+        return spec.compile()
     except Exception as error:  # MuJoCo's own errors, and those of allocation
         message = source.with_file_names(" ".join(str(error).split()))
         raise _explained(message, source.document) from None
 
 
-def _add_floor(
-    mujoco: Any, text: str, assets: dict[str, bytes], excluded: Sequence[tuple[str, str]]
-) -> Any:
-    """Compile a model with a plane in its world, and with pairs of bodies excluded."""
-    spec = mujoco.MjSpec.from_string(text, include=assets, assets=assets)
+def _add_floor(spec: Any, excluded: Sequence[tuple[str, str]]) -> None:
+    """Add a plane to the world if it has none, and exclude pairs of bodies from collision."""
+    mujoco = import_library("mujoco", "reading MJCF")
     plane = mujoco.mjtGeom.mjGEOM_PLANE
     if all(geom.type != plane for geom in spec.worldbody.geoms):
         touching = {"contype": ALL_BITS, "conaffinity": ALL_BITS}
         spec.worldbody.add_geom(type=plane, size=[0, 0, 1], **touching)
     for one, other in excluded:
         spec.add_exclude(bodyname1=one, bodyname2=other)
-    return spec.compile()
 
 
 def _stand_in(name: str, size: float) -> bytes:

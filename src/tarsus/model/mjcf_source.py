@@ -59,6 +59,8 @@ class Source:
         Names of the meshes among them.
     obsolete
         Attributes of older MuJoCo versions that are ignored, as they are written.
+    base_joints
+        Names of the base's joints if they are merged into a free joint; set by compilation.
     """
 
     document: Document
@@ -68,6 +70,7 @@ class Source:
     missing: dict[str, str] = field(default_factory=dict)
     absent: set[str] = field(default_factory=set)
     obsolete: list[str] = field(default_factory=list)
+    base_joints: list[str] = field(default_factory=list)
 
     @staticmethod
     def of(text: str, path: Path | None, asset_folders: Sequence[str | Path] = ()) -> Source:

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from tarsus.errors import unknown_name
-from tarsus.model.mechanism import WORLD, Mechanism
+from tarsus.model.mechanism import Mechanism
+from tarsus.model.motors import movable_joints, one_per_loop
 from tarsus.model.parts import Report
 from tarsus.model.sdf_elements import SdfJoint
 from tarsus.model.sdf_frames import WORLD_LINK
@@ -37,12 +38,7 @@ def driven_joints(
         If a name is not that of a hinge or slide that moves by itself.
     """
     joints = {joint.name: joint for joint in tree.above.values()}
-    following = {coupling.joint for coupling in mechanism.couplings}
-    moving = [
-        body.joint.name
-        for body in mechanism.bodies
-        if body.joint.kind in ("hinge", "slide") and body.joint.name not in following
-    ]
+    moving = movable_joints(mechanism)
     if names is not None:
         for name in names:
             if name not in moving:
@@ -55,7 +51,7 @@ def driven_joints(
             report.note(f"Passive, because the file gives no effort: {', '.join(passive)}.")
         return [joints[name] for name in with_effort]
     with_range = [name for name in moving if _may_be_driven(joints[name])]
-    driven = _one_per_loop(mechanism, with_range)
+    driven = one_per_loop(mechanism, with_range)
     report.ignore(
         "The file gives no effort: joints with a range and without a spring have motors without"
         f" limits, of each closed loop only one ({', '.join(driven) or 'none'}); pass driven=[...]"
@@ -68,27 +64,3 @@ def _may_be_driven(joint: SdfJoint) -> bool:
     """Return whether a joint has a range, no spring, no zero effort, and a parent that moves."""
     drivable = joint.limited and not joint.stiffness and joint.effort > 0
     return drivable and joint.parent != WORLD_LINK
-
-
-def _one_per_loop(mechanism: Mechanism, names: Sequence[str]) -> list[str]:
-    """Remove the joints of a closed loop that already has a motor.
-
-    The first joint that moves a contact candidate stays, or else the first.
-    """
-    touching = {k for point in mechanism.candidates for k in _chain(mechanism, point.body)}
-    dropped: set[str] = set()
-    for loop in mechanism.loops:
-        ends = [set(_chain(mechanism, body)) for body in (loop.parent, loop.child)]
-        inside = sorted(ends[0] ^ ends[1], key=lambda k: (k not in touching, k))
-        in_loop = [mechanism.bodies[k].joint.name for k in inside]
-        dropped |= set([name for name in in_loop if name in names][1:])
-    return [name for name in names if name not in dropped]
-
-
-def _chain(mechanism: Mechanism, body: int) -> list[int]:
-    """List a body and its ancestors."""
-    chain = []
-    while body != WORLD:
-        chain.append(body)
-        body = mechanism.bodies[body].parent
-    return chain

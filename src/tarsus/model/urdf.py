@@ -17,6 +17,7 @@ from tarsus.model.joint import Joint, JointKind
 from tarsus.model.links import BASE_JOINTS, MAX_LINKS, SHAPES, Link, check_names, report_shapes
 from tarsus.model.mechanism import WORLD, Actuator, Mechanism
 from tarsus.model.mimics import mimic_couplings, without_leaders
+from tarsus.model.motors import with_motors
 from tarsus.model.parts import Part, Report, weld, without_massless
 from tarsus.model.poses import Pose
 from tarsus.model.robot_files import RobotFiles
@@ -48,6 +49,7 @@ def read_urdf(
     shapes: str = "collision",
     height: float | None = None,
     asset_folders: Sequence[str | Path] = (),
+    driven: Sequence[str] | None = None,
 ) -> Mechanism:
     """Read a URDF file.
 
@@ -67,6 +69,8 @@ def read_urdf(
         Height of the root link's frame in the world with floating=False, in m; by default 0.
     asset_folders
         Further folders that the robot's files and packages may lie in.
+    driven
+        Names of the joints with motors; by default these are the joints with an effort.
 
     Returns
     -------
@@ -84,7 +88,9 @@ def read_urdf(
     options = floating, shapes, Pose(np.array([0.0, 0.0, height or 0.0]))
 
     def read(text: str | bytes, file: str, path: Path | None) -> Mechanism:
-        return _mechanism(text, file, RobotFiles.of(path, packages, asset_folders), *options)
+        files = RobotFiles.of(path, packages, asset_folders)
+        mechanism = _mechanism(text, file, files, *options)
+        return mechanism if driven is None else with_motors(mechanism, driven)
 
     return from_text_or_file(source, "URDF text", read)
 

@@ -6,6 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tarsus.model.mechanism import Mechanism
+from tarsus.model.poses import rotation_from_quaternion
+from tarsus.morphology.drawn import as_drawn
 
 Array = NDArray[np.float64]
 
@@ -13,8 +15,20 @@ MIN_UPRIGHT = 0.5  # cos(60 degrees): a base that tilts more has tipped over
 MIN_HEIGHT_SHARE = 0.5  # of the height at the start: a base below it has collapsed
 
 
+def vertical_in_base(robot: Mechanism) -> Array:
+    """Return the direction (3,) in base axes that points up when the robot stands.
+
+    It is the z axis for most robots. The frames of some, from CAD or motion capture, have y or x
+    up.
+    """
+    stand = robot.keyframes.get("stand", as_drawn(robot))
+    return rotation_from_quaternion(stand[3:7])[2]
+
+
 def upright(robot: Mechanism, q: Array) -> Array:
-    """Compute the cosine of the angle between the base's z axis and the vertical.
+    """Compute the cosine of the angle by which the base tilts from its standing attitude.
+
+    Rotations about the vertical do not count.
 
     Parameters
     ----------
@@ -30,7 +44,9 @@ def upright(robot: Mechanism, q: Array) -> Array:
     """
     if not robot.floating:
         return np.ones(q.shape[:-1])
-    return 1 - 2 * (q[..., 4] ** 2 + q[..., 5] ** 2)
+    w, x, y, z = np.moveaxis(q[..., 3:7], -1, 0)
+    vertical = 2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)
+    return np.stack(vertical, axis=-1) @ vertical_in_base(robot)
 
 
 def has_fallen(robot: Mechanism, q: Array, height: Array) -> bool:

@@ -13,6 +13,7 @@ from tarsus.dynamics.kinematics import kinematics
 from tarsus.dynamics.support_points import lowest_point
 from tarsus.model.candidates import SUPPORT_TOLERANCE, main_corners
 from tarsus.model.mechanism import Candidate, Mechanism
+from tarsus.morphology.drawn import nearest_drawn
 
 MAX_CANDIDATES = 40  # that one compiled step can evaluate
 MIN_PER_FOOT = 4  # candidates, if the sole has as many
@@ -26,8 +27,8 @@ CACHE_SIZE = 64  # robots
 def feet(robot: Mechanism) -> tuple[Candidate, ...]:
     """Find the lowest contact candidates of the last link of each leg.
 
-    They are the lowest with all joints at zero; for a robot with closed loops, in the keyframe
-    "stand". The result is cached per robot.
+    They are the lowest in the pose in which the file draws the robot, moved into the joint limits;
+    for a robot with closed loops, in the keyframe "stand". The result is cached per robot.
 
     Parameters
     ----------
@@ -41,8 +42,8 @@ def feet(robot: Mechanism) -> tuple[Candidate, ...]:
     """
     if not robot.candidates:
         return ()
-    zero = robot.neutral()
-    kin = kinematics(robot, SX(robot.keyframes.get("stand", zero) if robot.loops else zero))
+    q = nearest_drawn(robot)
+    kin = kinematics(robot, SX(robot.keyframes.get("stand", q) if robot.loops else q))
     points = np.array([np.array(DM(lowest_point(kin, c))).ravel() for c in robot.candidates])
     lowest = points[:, 2]
     contacts = [k for touching in candidates_of_robot(robot).values() for k in touching]

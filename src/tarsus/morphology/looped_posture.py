@@ -19,8 +19,8 @@ from tarsus.dynamics.kinematics import Kinematics, kinematics
 from tarsus.dynamics.loop_closure import close_loops
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusError
+from tarsus.morphology.drawn import nearest_drawn
 from tarsus.morphology.feet import candidates_of_last_bodies, soles
-from tarsus.morphology.posture import nearest_drawn
 from tarsus.spatial.rotation import constant
 
 Array = NDArray[np.float64]

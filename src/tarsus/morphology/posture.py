@@ -16,7 +16,7 @@ from tarsus.dynamics.jacobian import joint_axis, numeric_position
 from tarsus.dynamics.kinematics import Kinematics, kinematics
 from tarsus.dynamics.robot import Robot
 from tarsus.dynamics.support_points import lowest_point
-from tarsus.model.mechanism import Mechanism
+from tarsus.morphology.drawn import as_drawn, roots_as_drawn, within_range
 from tarsus.morphology.feet import soles
 from tarsus.morphology.legs import hinges_to
 
@@ -27,9 +27,7 @@ LEG_LENGTH_OF_BIPED = 0.95  # the same for bipeds, whose knee torques would be l
 PARALLEL_COSINE = 0.99  # |cos| between axes, from which on they count as parallel
 VERTICAL_COSINE = 0.5  # |cos| to the vertical, from which on an axis turns a leg, not bends it
 MIN_LINK_LENGTH = 1e-3  # m
-MARGIN = 0.03  # of a joint's range, at either end
 ORIGIN = np.zeros(3)
-AS_DRAWN = "qpos0"  # keyframe with every body where its file draws it
 SUPPORT_HEIGHT = 0.002  # m; higher points of a foot do not carry the robot
 FOOT_TOLERANCE = 0.05  # m, on the position of a foot, and of hips in the middle plane
 
@@ -59,12 +57,12 @@ def stand(robot: Robot) -> Array:
     its hip is in the middle.
     """
     # joints that bend no leg
-    q, objects, drawn = _roots_as_drawn(robot), tree.object_bodies(robot), _drawn(robot)
+    q, objects, drawn = roots_as_drawn(robot), tree.object_bodies(robot), as_drawn(robot)
     legs = _legs(robot, kinematics(robot, SX(q)))
     bending = {body for leg in legs for body in leg[:3]}
     for i, body in enumerate(robot.bodies):
         if i not in bending | objects and body.joint.kind in ("hinge", "slide"):
-            q[robot.q_slices[i]] = _within_range(robot, i, float(drawn[robot.q_slices[i].start]))
+            q[robot.q_slices[i]] = within_range(robot, i, float(drawn[robot.q_slices[i].start]))
 
     # legs bent, each foot below its hip
     kin = kinematics(robot, SX(q))
@@ -77,29 +75,6 @@ def stand(robot: Robot) -> Array:
     for leg in legs:
         for i, angle in _bend(kin, leg, middle, length).items():
             q[robot.q_slices[i]] = angle
-    return q
-
-
-def nearest_drawn(robot: Robot) -> Array:
-    """Find the coordinates (nq,) closest to the robot as drawn, within the ranges of joints."""
-    q, drawn = _roots_as_drawn(robot), _drawn(robot)
-    for i, body in enumerate(robot.bodies):
-        if body.joint.kind in ("hinge", "slide"):
-            q[robot.q_slices[i]] = _within_range(robot, i, float(drawn[robot.q_slices[i].start]))
-    return q
-
-
-def _drawn(robot: Robot) -> Array:
-    """Return the coordinates (nq,) in which the file draws the robot; zero by default."""
-    return np.asarray(robot.keyframes.get(AS_DRAWN, robot.neutral()))
-
-
-def _roots_as_drawn(robot: Robot) -> Array:
-    """Create coordinates (nq,) with joints at zero, and free bodies where the file draws them."""
-    q, drawn = robot.neutral(), _drawn(robot)
-    for i, body in enumerate(robot.bodies):
-        if body.joint.kind == "free" or i in tree.object_bodies(robot):
-            q[robot.q_slices[i]] = drawn[robot.q_slices[i]]
     return q
 
 
@@ -187,13 +162,13 @@ def _bend(kin: Kinematics, leg: _PlanarLeg, middle: Array, part: float) -> dict[
         a = _angle_in_range(kin, leg, leg.hip, -np.angle(thigh + np.exp(1j * b) * shank))
         knee = np.exp(1j * a) * thigh
         error = abs(knee + np.exp(1j * (a + b)) * shank - length)
-        choices.append((error > FOOT_TOLERANCE, knee.imag * preferred < 0, a, b))
-    _, _, a, b = min(choices)
+        choices.append((error > FOOT_TOLERANCE, knee.imag * preferred < 0, error, a, b))
+    *_, a, b = min(choices)
 
     # the ankle keeps the sole level
     angles = zip(leg[:3], (a, b, -a - b), strict=True)
     return {
-        i: _within_range(kin.mechanism, i, _sign(kin, leg, i) * angle)
+        i: within_range(kin.mechanism, i, _sign(kin, leg, i) * angle)
         for i, angle in angles
         if i is not None
     }
@@ -202,15 +177,7 @@ def _bend(kin: Kinematics, leg: _PlanarLeg, middle: Array, part: float) -> dict[
 def _angle_in_range(kin: Kinematics, leg: _PlanarLeg, joint: int, angle: float) -> float:
     """Find the closest angle about the hip's axis in the joint's range."""
     sign = _sign(kin, leg, joint)
-    return sign * _within_range(kin.mechanism, joint, sign * angle)
-
-
-def _within_range(robot: Mechanism, body: int, angle: float) -> float:
-    """Find the closest coordinate in the joint's range, with a margin at its ends."""
-    joint = robot.bodies[body].joint
-    margin = MARGIN * (joint.upper - joint.lower) if np.isfinite(joint.upper - joint.lower) else 0.0
-    margin = 0.0 if joint.lower <= angle <= joint.upper else margin
-    return float(np.clip(angle, joint.lower + margin, joint.upper - margin))
+    return sign * within_range(kin.mechanism, joint, sign * angle)
 
 
 def _sign(kin: Kinematics, leg: _PlanarLeg, joint: int) -> float:

@@ -19,6 +19,7 @@ from tarsus.dynamics.loop_closure import apply_couplings
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import WarningRecord, join_names, unknown_name
 from tarsus.morphology import looped_posture, posture
+from tarsus.morphology.drawn import AS_DRAWN, nearest_drawn
 from tarsus.morphology.feet import feet
 from tarsus.simulation import resolve
 from tarsus.simulation.time_steps import DEFAULT_DT
@@ -164,9 +165,9 @@ def with_standing_keyframe(robot: Robot) -> tuple[Robot, tuple[WarningRecord, ..
     keyframe = next((keyframes[name] for name in STANDING_KEYFRAMES if name in keyframes), None)
     if keyframe is not None:
         return _with_start(robot, robot.keyframes[keyframe], keyframe), ()
-    q = looped_posture.stand(robot) if robot.loops else posture.nearest_drawn(robot)
+    q = looped_posture.stand(robot) if robot.loops else nearest_drawn(robot)
     if q is None or all(body.joint.kind == "free" for body in robot.bodies):
-        drawn = robot.keyframes.get(posture.AS_DRAWN)
+        drawn = robot.keyframes.get(AS_DRAWN)
         return (robot if drawn is None else _with_start(robot, apply_couplings(robot, drawn))), ()
     q = apply_couplings(robot, q)
     if not robot.floating or not robot.candidates:
@@ -200,7 +201,7 @@ def _describe_posture(robot: Robot, bent: NDArray[np.float64], q: NDArray[np.flo
         for i, (body, q_slice) in enumerate(zip(robot.bodies, robot.q_slices, strict=True))
         if body.joint.kind in ("hinge", "slide") and i not in objects
     ]
-    drawn = robot.keyframes.get(posture.AS_DRAWN, robot.neutral())
+    drawn = robot.keyframes.get(AS_DRAWN, robot.neutral())
     if any(bent[q_slice].any() for q_slice in moving):
         if all(np.array_equal(bent[q_slice], drawn[q_slice]) for q_slice in moving):
             return "as its file draws it"

@@ -23,7 +23,7 @@ from tarsus.dynamics.kinematics import kinematics
 from tarsus.model.mechanism import WORLD, Mechanism
 from tarsus.model.poses import rotation_from_quaternion
 from tarsus.model.spans import spans
-from tarsus.morphology.posture import AS_DRAWN
+from tarsus.morphology.drawn import AS_DRAWN
 from tarsus.program.ir import reference
 from tarsus.program.ir.program import Program
 from tarsus.program.ir.trace import Builder
