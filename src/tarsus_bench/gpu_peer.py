@@ -33,7 +33,7 @@ def speed(worlds: Sequence[int], steps: int) -> dict[str, Any]:
     """
     warp, mjw = importlib.import_module("warp"), importlib.import_module("mujoco_warp")
     # the trot that is replayed
-    robot = frictionless_joints(robots.load("mini_cheetah"))
+    robot = frictionless_joints(robots.load("mini_cheetah").with_contacts("*_foot"))
     trot = MujocoSimulation(robot, tuned(FRICTION), controller=Trot(), dt=DT)
     peer = trot.replay(trot.run(steps * DT))
     # replay in many worlds

@@ -54,7 +54,7 @@ class SweepSizes(Protocol):
 
 def quadruped(device: Launcher, worlds: int) -> Simulation:
     """Create a simulation of Mini Cheetah that trots."""
-    robot = frictionless_joints(robots.load("mini_cheetah"))
+    robot = frictionless_joints(robots.load("mini_cheetah").with_contacts("*_foot"))
     law = Moreau(mu=FRICTION)
     return Simulation(
         robot, law, controller="trot", dt=DT, worlds=worlds, device=device, precision="float32"

@@ -35,7 +35,7 @@ def law_costs(progress: Callable[[str], None] = lambda text: None) -> list[dict[
         interleaved rounds [1]. microseconds: median time of a step of one world. operations_once:
         operations outside loops. operations_in_loops: operations in the body of each loop.
     """
-    robot = robots.load("mini_cheetah")
+    robot = robots.load("mini_cheetah").with_contacts("*_foot")
     names = registry.names(LAWS)
     simulations: dict[str, Simulation] = {}
     for name in names:

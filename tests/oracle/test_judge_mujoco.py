@@ -34,21 +34,22 @@ def cheetah() -> Robot:
 def moving(
     robot: Robot, gait: str, seconds: float, integrator: str = "Euler"
 ) -> tuple[Recorder, list[np.ndarray]]:
-    """Record a gait in MuJoCo, with the world forces on each foot, in the order of the
+    """Record a gait in MuJoCo, with the world forces on each contact, in the order of the
     candidates.
     """
     settings = MujocoSettings(integrator=integrator)
     simulation = MujocoSimulation(robot, settings, controller=gait, dt=DT)
     model, data = simulation.model, simulation.data
-    recorder, forces = Recorder(model, data), [np.zeros((4, 3))]
+    recorder, forces = Recorder(model, data), [np.zeros((len(robot.candidates), 3))]
+    numbers = {model.geom(c.name).id: k for k, c in enumerate(robot.candidates)}
     for _ in range(round(seconds / DT)):
         simulation.step()
         recorder.record()
-        forces.append(np.zeros((4, 3)))
+        forces.append(np.zeros_like(forces[0]))
         for j in range(data.ncon):
             six = np.zeros(6)
             mujoco.mj_contactForce(model, data, j, six)
-            forces[-1][data.contact[j].geom[1] - 1] += (
+            forces[-1][numbers[data.contact[j].geom[1]]] += (
                 data.contact[j].frame.reshape(3, 3).T @ six[:3]
             )
     return recorder, forces

@@ -62,8 +62,8 @@ def model_of(mechanism: Mechanism, law: SoftConvex) -> Any:
 
 
 def undamped() -> Robot:
-    """Mini Cheetah without joint damping, which MuJoCo excludes from its contact problem."""
-    robot = mini_cheetah.describe()
+    """Mini Cheetah on its feet, without joint damping, which is no part of MuJoCo's problem."""
+    robot = Robot.of(mini_cheetah.describe()).with_contacts("*_foot")
     bodies = tuple(
         replace(b, joint=replace(b.joint, damping=0.0, dry_friction=0.0)) for b in robot.bodies
     )

@@ -137,11 +137,15 @@ class MujocoSession(Session):
 
     def record(self, steps: int) -> Motion:
         start, data = self._start, self.stepped.data
-        contacts = len(start.body.candidates) if start is not None else 0
+        candidates = start.body.candidates if start is not None else ()
+        contacts = len(candidates)
         measured = start is not None and not start.motion_alone
         q, u = (np.empty((steps, *part.shape)) for part in self.state())
         impulse, joints = np.zeros((steps, self.worlds, contacts, 3)), np.zeros_like(u)
         first = self.stepped.steps + 1
+        # MuJoCo orders geoms by body
+        names = self.stepped.models[0].geom if measured else None
+        numbers = {names(c.name).id: j for j, c in enumerate(candidates)} if names else {}
 
         def keep() -> None:
             i = self.stepped.steps - first
@@ -149,7 +153,7 @@ class MujocoSession(Session):
                 q[i, k], u[i, k] = data_of_world.qpos, data_of_world.qvel
                 joints[i, k] = self.dt * _in_joints(model, data_of_world)
                 for contact in ground_contacts(model, data_of_world) if measured else ():
-                    impulse[i, k, contact.geom - 1] += self.dt * contact.force  # geom 0: the floor
+                    impulse[i, k, numbers[contact.geom]] += self.dt * contact.force
 
         self.stepped.advance(steps, self._before, keep)
         return Motion(q, u, impulse, np.ones(q.shape[:2], bool), self.dt, joints)

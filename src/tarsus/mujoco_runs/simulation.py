@@ -216,7 +216,8 @@ class MujocoSimulation:
         # step by step, until divergence or Ctrl-C
         steps, t0, wall = time_steps.step_count(seconds, self.dt), self.time, 0.0
         interval = max(1, round(FAULT_CHECK_INTERVAL / self.dt))
-        geoms = range(1, 1 + len(self.robot.candidates))  # the floor is geom 0
+        # MuJoCo orders geoms by body
+        geoms = [self.model.geom(c.name).id for c in self.robot.candidates]
         recorder, extra, fault, checked = Recorder(self.model, self.data, geoms), [], None, 0
 
         def recorded() -> log.RecordedRun:

@@ -3,6 +3,7 @@
 Rengifo 2009 describes the structure (Fig. 8: five links, two feet, fourteen motors, eight contact
 vertices) but gives no numbers. All numbers here are ESTIMATES: segment fractions of a human body
 (Winter 2009, quoted from memory) of HEIGHT and MASS, the class of robot the authors worked with.
+The corners of its soles and trunk, and spheres at hips, knees and ankles, may touch the ground.
 
 Frames are located at the joints, parallel to the trunk when all angles are zero: x forward, y left,
 z up; legs R, L. SI units. The joint order hip (yaw, roll, pitch), knee, ankle (pitch, roll, yaw) is
@@ -34,12 +35,13 @@ FOOT = np.array([0.152, 0.055, 0.039]) * HEIGHT  # length, width, height
 HEEL = 0.25  # fraction of the foot's length behind the ankle
 
 # fraction of the total mass, then as fractions of the segment's length: center of mass from the
-# upper end, radius of gyration; radius for the inertia about the segment's long axis, m -- ESTIMATE
+# upper end, radius of gyration; radius for the inertia about the segment's long axis, and of the
+# contact spheres at its ends, m -- ESTIMATE
 TRUNK_FRACTIONS = (0.678, 0.626, 0.496)  # center of mass from the hips upwards
 THIGH_FRACTIONS, THIGH_RADIUS = (0.100, 0.433, 0.323), 0.06
 SHIN_FRACTIONS, SHIN_RADIUS = (0.0465, 0.433, 0.302), 0.045
 FOOT_MASS_FRACTION = 0.0145
-TRUNK_BOX = (0.29, 0.20)  # m, width and depth for the trunk's inertia about z
+TRUNK_BOX = (0.29, 0.20)  # m, width and depth of the trunk, whose corners touch
 
 # joints of a leg: name, axis, range rad, body it moves -- ESTIMATE
 JOINTS = (
@@ -71,24 +73,33 @@ NOTES = (
         " no torque limits. Every joint has a reflected rotor inertia of 0.01 kg m^2: without it,"
         " joints whose axes intersect would have no inertia where the axes align."
     ),
+    (
+        "ESTIMATE: contacts other than the soles. The trunk is the box of its inertia; hips, knees"
+        " and ankles are spheres with the radii of thigh (0.06 m) and shin (0.045 m)."
+    ),
 )
 
 
 def describe() -> Mechanism:
-    """Build the robot: 15 bodies (8 massless), 20 degrees of freedom, 45 kg, 8 contact vertices."""
+    """Build the robot: 15 bodies (8 massless), 20 degrees of freedom, 45 kg.
+
+    Contact candidates are the eight corners of the soles, hips, knees, ankles and the corners of
+    the trunk.
+    """
     bodies = [Body("trunk", -1, Joint("floating_base", "free"), _trunk())]
-    candidates, frames, actuators = [], [], []
+    soles, joints, frames, actuators = [], [], [], []
     for side, left in SIDES.items():
         bodies += _leg(side, len(bodies), left)
         foot = len(bodies) - 1
-        candidates += _vertices(side, foot)
+        soles += _vertices(side, foot)
+        joints += _joint_spheres(side, left, foot)
         center = np.array([(0.5 - HEEL) * FOOT[0], 0.0, -FOOT[2]])
         frames.append(Frame(f"{side}_sole", foot, center))
         actuators += [Actuator(f"{side}_{name}", f"{side}_{name}") for name, *_ in JOINTS]
     return Mechanism(
         name="biped",
         bodies=tuple(bodies),
-        candidates=tuple(candidates),
+        candidates=(*soles, *joints, *_trunk_corners()),
         frames=tuple(frames),
         actuators=tuple(actuators),
         keyframes={"stand": stand()},
@@ -143,6 +154,23 @@ def _vertices(side: str, foot: int) -> list[Candidate]:
         Candidate(f"{side}_foot_{end}_{flank}", foot, np.array([along, across, -FOOT[2]]))
         for (end, along), (flank, across) in corners
     ]
+
+
+def _joint_spheres(side: str, left: int, foot: int) -> list[Candidate]:
+    """Create spheres at hip, knee and ankle, each attached to the body above the joint."""
+    thigh, shin = foot - 4, foot - 3
+    return [
+        Candidate(f"{side}_hip", 0, np.array([0.0, left * HIP, 0.0]), THIGH_RADIUS),
+        Candidate(f"{side}_knee", thigh, np.array([0.0, 0.0, -THIGH]), SHIN_RADIUS),
+        Candidate(f"{side}_ankle", shin, np.array([0.0, 0.0, -SHIN]), SHIN_RADIUS),
+    ]
+
+
+def _trunk_corners() -> list[Candidate]:
+    """Create candidates at the eight corners of the trunk, from the hips to the shoulders."""
+    width, depth = TRUNK_BOX
+    corners = product((depth / 2, -depth / 2), (width / 2, -width / 2), (TRUNK, 0.0))
+    return [Candidate(f"trunk_{k}", 0, np.array(corner)) for k, corner in enumerate(corners)]
 
 
 def _trunk() -> Inertia:

@@ -1,8 +1,9 @@
 """HOAP-1: Fujitsu's 5 kg humanoid of Sugihara 2006, twenty joints. ESTIMATE.
 
-The legs have twelve joints, the arms eight. Frames are located at the joints, parallel to the torso
-when all angles are zero: x forward, y left, z up; the arms point down. Order: right leg, left leg,
-right arm, left arm. SI units.
+The legs have twelve joints, the arms eight. The corners of the soles and the torso, the head, and
+points at the joints and hands may touch the ground. Frames are located at the joints, parallel to
+the torso when all angles are zero: x forward, y left, z up; the arms point down. Order: right leg,
+left leg, right arm, left arm. SI units.
 
 Status of each number: *published* = stated in the source; *ESTIMATE* = a number of the successors
 HOAP-2 and HOAP-3, or a substitute with its derivation. Of HOAP-1 itself only the mass (5 kg), the
@@ -141,6 +142,10 @@ NOTES = (
         " Gears and rotors are unknown. Every joint has a reflected rotor inertia of 0.003 kg m^2,"
         " typical of servos of humanoids of this size; it scales with the mass."
     ),
+    (
+        "ESTIMATE: contacts other than the soles. They are the corners of the torso, a sphere for"
+        " the head, and points at hips, knees, shoulders, elbows and hands."
+    ),
 )
 
 
@@ -157,18 +162,29 @@ def describe(mass: float = MASS) -> Mechanism:
     # the torso
     scale = mass / TABLE_MASS
     bodies = [Body("torso", -1, Joint("floating_base", "free"), _inertia(TORSO, 1, scale))]
-    # legs with soles and knees
+    # legs with soles, hips and knees
     feet, others, frames = [], _torso_candidates(), []
     for side, left in SIDES.items():
         bodies += _limb(f"{side}LEG", len(bodies), left, LEG_JOINTS, LEG, scale)
         foot, knee = len(bodies) - 1, len(bodies) - 4
         feet += _sole(side, foot)
-        others.append(Candidate(f"{side}_knee", knee, np.array(KNEE_IN_THIGH)))
+        # points at joints are attached to the body above: fewer joints move them
+        hip_position = np.array(HIP_IN_TORSO) * (1, left, 1)
+        others += [
+            Candidate(f"{side}_hip", 0, hip_position),
+            Candidate(f"{side}_knee", knee, np.array(KNEE_IN_THIGH)),
+        ]
         frames.append(Frame(f"{side}_foot", foot, np.array([np.mean(SOLE["x"]), 0.0, SOLE["z"]])))
-    # arms with hands
+    # arms with shoulders, elbows and hands
     for side, left in SIDES.items():
         bodies += _limb(f"{side}ARM", len(bodies), left, ARM_JOINTS, ARM, scale)
-        others.append(Candidate(f"{side}_hand", len(bodies) - 1, np.array(HAND_IN_FOREARM)))
+        forearm = len(bodies) - 1
+        shoulder_position = np.array(SHOULDER_IN_TORSO) * (1, left, 1)
+        others += [
+            Candidate(f"{side}_shoulder", 0, shoulder_position),
+            Candidate(f"{side}_elbow", forearm - 1, np.array(ELBOW_IN_ARM)),
+            Candidate(f"{side}_hand", forearm, np.array(HAND_IN_FOREARM)),
+        ]
     # a motor at every joint
     actuators = [Actuator(body.joint.name, body.joint.name, -TORQUE, TORQUE) for body in bodies[1:]]
     return Mechanism(

@@ -1,6 +1,7 @@
 """Mini Cheetah: a 9 kg electric quadruped of MIT, twelve joints.
 
-Its knees point backwards.
+Its knees point backwards. Its feet, knees, hip motors and the corners of its trunk may touch the
+ground.
 
 Frames are located at the joints, parallel to the base when all angles are zero: x forward, y left,
 z up. Legs in the order FR, FL, HR, HL; joints abad (+x axis), hip and knee (-y axis). SI units.
@@ -32,6 +33,12 @@ HIP_IN_ABAD = (0.0, 0.062, 0.0)  # left
 KNEE_IN_THIGH = (0.0, 0.0, -0.209)
 CONTACT_IN_SHANK = (0.0, 0.004, -0.195)  # left; lowest point of the foot
 FOOT_RADIUS = 0.015  # estimate: the source has a point, which is the sphere's lowest point here
+BASE_BOX = (0.38, 0.098, 0.1)  # edges of the trunk's box, whose corners touch -- published
+
+# radii of the contact spheres at knee and hip motor, m -- estimate: the source has a point at the
+# knee and nothing at the hip. The motors are 96 mm wide (from memory): with this radius the robot
+# is 0.48 m long and 0.27 m wide
+KNEE_RADIUS, HIP_RADIUS = 0.02, 0.048
 
 # bodies (left): mass kg, center of mass m, ixx iyy izz ixy ixz iyz about it kg m^2 -- published,
 # except for the thigh's inertia, which is derived: the published one, rotated by pi about z,
@@ -68,7 +75,7 @@ DAMPING, DRY_FRICTION = 0.01, 0.2
 STAND = {"abad": 0.0, "hip": -0.8, "knee": 1.6}  # rad -- published
 
 CITATION: Citation = (
-    CHEETAH_SOFTWARE.at("numbers; joint ranges and foot radius: ESTIMATE"),
+    CHEETAH_SOFTWARE.at("numbers; joint ranges and contact radii: ESTIMATE"),
     TEIXEIRA_DE_PAULA_2024.at("the robot of the paper"),
 )
 NOTES = (
@@ -83,23 +90,33 @@ NOTES = (
     ),
     "Thigh inertia: derived, because the published matrix violates the triangle inequality.",
     (
-        "Foot radius (0.015 m) and joint ranges: estimated. Standing angles: published. Height of"
-        " the base: derived."
+        "Contact radii of foot, knee and hip motor (0.015, 0.02 and 0.048 m) and joint ranges:"
+        " estimated. Corners of the trunk and standing angles: published. Height of the base:"
+        " derived."
     ),
 )
 
 
 def describe() -> Mechanism:
-    """Build the robot: 13 bodies, 18 degrees of freedom, 8.912 kg."""
+    """Build the robot: 13 bodies, 18 degrees of freedom, 8.912 kg.
+
+    Contact candidates are the feet, the knees, the hip motors and the corners of the trunk.
+    """
     rotors = [_rotor(_mirror(ROTOR_IN_BASE, front, left), "x") for front, left in LEGS.values()]
     base = Body("base", -1, Joint("floating_base", "free"), _fused(_inertia(BASE, 1), *rotors))
-    bodies, candidates, frames, actuators = [base], [], [], []
+    bodies, feet, joints, frames, actuators = [base], [], [], [], []
     for leg, (front, left) in LEGS.items():
         first = len(bodies)
         bodies += _leg(leg, first, front, left)
         lowest = _mirror(CONTACT_IN_SHANK, 1, left)
         center = lowest + np.array([0.0, 0.0, FOOT_RADIUS])
-        candidates.append(Candidate(f"{leg}_foot", first + 2, center, FOOT_RADIUS))
+        feet.append(Candidate(f"{leg}_foot", first + 2, center, FOOT_RADIUS))
+        # joint spheres are attached to the body above: same center, and fewer joints move them
+        motor = _mirror(ROTOR_IN_ABAD, 1, left)
+        joints += [
+            Candidate(f"{leg}_hip", first, motor, HIP_RADIUS),
+            Candidate(f"{leg}_knee", first + 1, np.array(KNEE_IN_THIGH), KNEE_RADIUS),
+        ]
         frames.append(Frame(f"{leg}_foot", first + 2, center))
         actuators += [
             Actuator(f"{leg}_{joint}", f"{leg}_{joint}_joint", -limit, limit)
@@ -108,7 +125,7 @@ def describe() -> Mechanism:
     return Mechanism(
         name="mini_cheetah",
         bodies=tuple(bodies),
-        candidates=tuple(candidates),
+        candidates=(*feet, *joints, *_base_corners()),
         frames=tuple(frames),
         actuators=tuple(actuators),
         keyframes={"stand": stand()},
@@ -142,6 +159,16 @@ def _leg(leg: str, first: int, front: int, left: int) -> list[Body]:
             shank,
             np.array(KNEE_IN_THIGH),
         ),
+    ]
+
+
+def _base_corners() -> list[Candidate]:
+    """Create candidates at the eight corners of the trunk's box."""
+    corner = 0.5 * np.array(BASE_BOX)
+    return [
+        Candidate(f"base_{leg}_{level}", 0, corner * (front, left, up))
+        for level, up in (("top", 1), ("bottom", -1))
+        for leg, (front, left) in LEGS.items()
     ]
 
 

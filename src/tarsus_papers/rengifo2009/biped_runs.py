@@ -38,8 +38,8 @@ BOUNCING = 0.3  # s after a landing: three returns to the surface, 0.09 s each b
 
 @cache
 def biped() -> Robot:
-    """Return the robot of Fig. 8; all its parameters are estimates."""
-    return robots.load("biped")
+    """Return the robot of Fig. 8, with its eight contact vertices; all parameters are estimates."""
+    return robots.load("biped").with_contacts("*_foot_*")
 
 
 @cache

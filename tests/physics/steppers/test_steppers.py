@@ -466,7 +466,7 @@ def test_mini_cheetah_trots_with_symplectic_euler_and_hard_contact() -> None:
 @pytest.mark.parametrize("stepper", [pytest.param("heun", marks=pytest.mark.slow), "rk4"])
 def test_mini_cheetah_trots_on_springs(stepper: str, capsys: pytest.CaptureFixture) -> None:
     arguments = f"run mini_cheetah --law compliant --stepper {stepper} --dt 0.0005 --duration 2"
-    assert cli.main([*arguments.split(), "--no-stiction", "--json"]) == 0
+    assert cli.main([*arguments.split(), "--contacts", "feet", "--no-stiction", "--json"]) == 0
     numbers = json.loads(capsys.readouterr().out)
     assert not numbers["fell"] and 0.3 < numbers["distance"] < 1.0 and numbers["warnings"] == []
     assert numbers["residuals"]["equation_N"] is None
@@ -476,7 +476,8 @@ def test_mini_cheetah_trots_on_hertz_contacts_with_dormand_prince(
     capsys: pytest.CaptureFixture,
 ) -> None:
     arguments = (
-        "run mini_cheetah --law hertz --stepper dormand_prince --duration 1 --no-stiction --json"
+        "run mini_cheetah --law hertz --stepper dormand_prince --contacts feet --duration 1"
+        " --no-stiction --json"
     )
     assert cli.main(arguments.split()) == 0
     numbers = json.loads(capsys.readouterr().out)

@@ -129,8 +129,8 @@ def test_a_rollout_is_the_simulation_under_the_same_servos(planner: tarsus.Plann
     tried = planner.rollouts.roll_out(state, knots, now)
     half = now | {"steps": np.array([7.0])}
     early = planner.rollouts.predict(state, knots[1], half)
-    # the same in a simulation
-    sim, at = tarsus.Simulation(robot, dt=DT), actuated_indices(robot)
+    # the same in a simulation, with the planner's contacts
+    sim, at = tarsus.Simulation(robot, dt=DT, contacts="feet"), actuated_indices(robot)
     sim.set(q=state[0], u=state[1])
     kp, kd = np.array(planner.gains.kp), np.array(planner.gains.kd)
     look, spent = _costs(planner), np.zeros(len(weights))

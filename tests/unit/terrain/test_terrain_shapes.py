@@ -160,7 +160,7 @@ def test_visual_geoms_match_mujoco(tmp_path: Path) -> None:
 
 
 def test_robots_without_visuals_are_drawn_as_sticks() -> None:
-    robot = tarsus.load("mini_cheetah")
+    robot = tarsus.load("mini_cheetah").with_contacts("*_foot")
     for shape in links(robot):
         if shape.body > 0 and shape.color == links(robot)[1].color:
             below = [b.position for b in robot.bodies if b.parent == shape.body]
