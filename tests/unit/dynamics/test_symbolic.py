@@ -18,7 +18,7 @@ from tarsus.dynamics.symbolic import SymbolicRobot
 from tarsus.errors import InvalidValue, UnknownName
 
 CHEETAH = tarsus.load("mini_cheetah")
-FEET = [foot.name for foot in CHEETAH.candidates]
+FEET = [c.name for c in CHEETAH.candidates if c.name.endswith("_foot")]
 BIPED, HOAP = tarsus.load("biped"), tarsus.load("hoap1")
 
 

@@ -21,7 +21,7 @@ BALL = """<robot name="ball"><link name="ball"><inertial><mass value="1"/>
     ("given", "options", "kind", "subject"),
     [
         (None, {}, InvalidValue, "robot"),
-        ("ball.urdf", {"driven": ["j"]}, UnknownOption, "driven"),
+        ("ball.urdf", {"mas": 3.0}, UnknownOption, "mas"),
         ("ball.urdf", {"flaoting": False}, UnknownOption, "flaoting"),
         ("mini_cheetah", {"flaoting": False}, UnknownOption, "flaoting"),
         ("hoap1", {"mas": 3.0}, UnknownOption, "mas"),
