@@ -50,7 +50,7 @@ def five_bar() -> tarsus.Robot:
 def main() -> None:
     """Squat once a second; the servos hold the thighs."""
     robot = five_bar()
-    start = robot.closed(robot.keyframes["stand"])
+    start = robot.close_loops(robot.keyframes["stand"])
     hold = start[[1, 3]]
 
     def servos(t: float, q: np.ndarray, u: np.ndarray) -> np.ndarray:

@@ -17,9 +17,9 @@ def main(rounds: int = 80, seed: int = 0, trials: int = 20) -> float:
     began = time.perf_counter()
     method = tarsus.PPO()
     env = tarsus.Environment("velocity", "mini_cheetah", worlds=method.worlds, seed=seed)
-    learner, error = method.learner(env, seed), 0.0
+    learner, error = method.create_learner(env, seed), 0.0
     for _ in range(rounds):
-        result = learner.round()
+        result = learner.run_round()
         error = result.errors["speed"]
         if result.round % 10 == 0:
             print(

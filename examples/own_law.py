@@ -40,7 +40,7 @@ class Sand(tarsus.ForceLaw):
         tangent = -p.mu * normal * slip / ca.sqrt(ca.dot(slip, slip) + p.v_s**2)
         return ca.vertcat(normal, tangent), packed
 
-    def released(self, contact: Any, p: Any, memory: Any) -> Any:
+    def memory_when_open(self, contact: Any, p: Any, memory: Any) -> Any:
         return ca.SX.zeros(1)  # another footprint
 
 

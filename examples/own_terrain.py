@@ -30,7 +30,7 @@ class Washboard(Terrain):
         x = ca.fmax(point[0] - 0.5, 0)
         z = p.height * (1 - ca.cos(p.wave * x)) / 2
         slope = p.height * p.wave * ca.sin(p.wave * x) / 2
-        return _graph.touch(point, z, slope, 0)
+        return _graph.distance_and_frame(point, z, slope, 0)
 
 
 def main() -> None:

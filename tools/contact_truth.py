@@ -20,7 +20,7 @@ from tarsus.engines.base import Engine
 from tarsus.engines.mujoco import SCENES as MUJOCO_SCENES
 from tarsus.engines.mujoco import MujocoEngine
 from tarsus.engines.tarsus import TarsusEngine
-from tarsus.mujoco_runs.settings import NAMED, TUNED, MujocoSettings, footnotes, label
+from tarsus.mujoco_runs.settings import NAMED, TUNED, MujocoSettings, describe_sets, row_label
 from tarsus.program.run import machine
 from tarsus.validation.table import FAIL, LAWS, NOT_MODELED, ValidationRow, measure_scene
 
@@ -49,7 +49,7 @@ def engines() -> dict[str, Engine]:
         found[name] = TarsusEngine(name, "midpoint")
         if name == "soft_convex":
             found["soft_convex tuned"] = TarsusEngine(name, "midpoint", soft_convex(NAMED[TUNED]))
-    return found | {label(name): MujocoEngine(name) for name in NAMED}
+    return found | {row_label(name): MujocoEngine(name) for name in NAMED}
 
 
 def soft_convex(settings: MujocoSettings) -> SoftConvex:
@@ -124,9 +124,11 @@ def separating(name: str, found: Sequence[ValidationRow]) -> list[str]:
 
 def tables(found: Mapping[str, list[ValidationRow]], grips: Mapping[str, float]) -> str:
     """Markdown of all that was measured."""
-    today, host = datetime.date.today().isoformat(), machine.host().cpu
+    today, host = datetime.date.today().isoformat(), machine.detect_host().cpu
     tuned = soft_convex(NAMED[TUNED])
-    stated = "".join(f"- `{line}`\n" for line in footnotes({label(n): s for n, s in NAMED.items()}))
+    stated = "".join(
+        f"- `{line}`\n" for line in describe_sets({row_label(n): s for n, s in NAMED.items()})
+    )
     stick = (
         *("law", "slope: creep / (µm/s)", "grip: sinks / (µm/s)"),
         *("edge: rate / (1/s), true 8.265", "foot: peak at 5 ms / N", "at 1 ms", "at 0.1 ms"),

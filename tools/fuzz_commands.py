@@ -88,7 +88,7 @@ def command_lines() -> list[list[str]]:
 
 def hostile_values(declared: Parameter) -> Iterator[str]:
     """Hostile values for a parameter, and the bounds of its range."""
-    if not declared.numeric:
+    if not declared.is_numeric:
         yield from (*WORDS, *PATHS, "1", "nan")
         return
     yield from NUMBERS
@@ -106,7 +106,7 @@ def _settings() -> Iterator[list[str]]:
             start = ["run", "mini_cheetah", *SHORT, f"--{kind}", name]
             if kind == "stepper":
                 start += ["--law", "compliant"]
-            for declared in parameters.declared(owner).values():
+            for declared in parameters.declared_fields(owner).values():
                 for value in hostile_values(declared):
                     yield [*start, "--set", f"{declared.name}={value}"]
 

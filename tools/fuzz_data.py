@@ -43,7 +43,7 @@ from fuzz_mutants import VALUES, WORDS, a_byte, changed, cut
 
 import tarsus
 from tarsus.comparison.imported import read_run
-from tarsus.comparison.trajectory import arrays_of
+from tarsus.comparison.trajectory import log_to_arrays
 from tarsus.exchange.mcap_file import write_mcap
 from tarsus.exchange.table import write_table
 from tarsus.identification.model_parts import model_parts
@@ -52,7 +52,7 @@ from tarsus.learning.play import draw_policy_trials, run_trials
 from tarsus.learning.play import with_settings as settled
 from tarsus.learning.policy import Policy
 from tarsus.learning.training_spec import spec_from_metadata
-from tarsus.morphology.feet import soles
+from tarsus.morphology.feet import find_soles
 from tarsus.mujoco_runs.simulation import MujocoSimulation
 from tarsus.policies import policy_toml
 from tarsus.policies.binding import BoundPolicy
@@ -64,7 +64,7 @@ from tarsus.policies.loading import load_contract
 from tarsus.simulation.recording.log import read_log, save_log
 from tarsus.simulation.recording.log_robot import robot_of
 from tarsus.viewer.ground import ground_shapes, terrain_of
-from tarsus.viewer.track import track
+from tarsus.viewer.track import build_track
 
 SECONDS, WAIT = 10, 120  # of one reader: of processor time, of any
 PLAYED = 20  # policies, of which one is played: that compiles a step
@@ -231,7 +231,7 @@ def policy_mutant(data: bytes, chance: random.Random, evil: Path) -> bytes:
 
 def readers_of_logs(folder: Path) -> dict[str, Callable[[Path], object]]:
     def drawn(path: Path) -> None:
-        found = track(read_log(path))
+        found = build_track(read_log(path))
         ground_shapes(terrain_of(found.attributes), found.base()[:1, :2])
         _ = found.poses(0), found.contacts_at(0), found.size, found.middle
 
@@ -285,7 +285,7 @@ def readers_of_contracts(folder: Path) -> dict[str, Callable[[Path], object]]:
 
     def act(path: Path) -> None:
         policy = BoundPolicy.of(load_contract(folder / "policy.onnx", path), robot)
-        heights = np.zeros((1, len(soles(robot))))
+        heights = np.zeros((1, len(find_soles(robot))))
         ControlLoop(policy, 1).step(
             *(0.0, policy.start()[None], np.zeros((1, robot.nu)), np.zeros((1, 3))),
             *(lambda points: np.zeros(points.shape[:-1]), heights),
@@ -318,7 +318,7 @@ def sound(folder: Path) -> dict[str, list[tuple[str, bytes]]]:
         save_log(log, folder / "log.nc")
         found["logs"].append(("nc", (folder / "log.nc").read_bytes()))
     log = runs[0].run(0.0125)
-    np.savez(folder / "log.npz", **arrays_of(log, runs[0].robot))
+    np.savez(folder / "log.npz", **log_to_arrays(log, runs[0].robot))
     found["tables"].append(("npz", (folder / "log.npz").read_bytes()))
     for ending in ("csv", "parquet"):
         write_table(log, folder / f"log.{ending}")
@@ -328,7 +328,7 @@ def sound(folder: Path) -> dict[str, list[tuple[str, bytes]]]:
     method = tarsus.PPO(worlds=4, periods=4, width=4)
     lesson = tarsus.learning.training_spec.TrainingSpec()  # pyright: ignore[reportAttributeAccessIssue]
     environment = lesson.create_environment(1)
-    policy = method.learner(environment, 0).policy
+    policy = method.create_learner(environment, 0).policy
     Policy(policy.network, policy.weights, policy.scale, lesson.metadata(environment)).save(
         folder / "policy.npz"
     )

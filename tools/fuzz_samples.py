@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 import tarsus
-from tarsus.comparison.trajectory import arrays_of
+from tarsus.comparison.trajectory import log_to_arrays
 from tarsus.model.to_mjcf import to_mjcf
 from tarsus.robots import biped, hoap1, hyq, mini_cheetah, starleth
 from tarsus.simulation.recording.log import save_log
@@ -154,7 +154,7 @@ def logs() -> list[Sample]:
         save_log(log, path)
         found.append(Sample("nc", path.read_bytes()))
         arrays = io.BytesIO()
-        np.savez(arrays, **arrays_of(log, simulation.robot))
+        np.savez(arrays, **log_to_arrays(log, simulation.robot))
         found.append(Sample("npz", arrays.getvalue()))
     return found
 

@@ -146,7 +146,7 @@ def simulation_options() -> str:
     """The options of a Simulation with their defaults."""
     rows = [
         (f"`{name}`", f"`{option.default!r}`", option.meaning)
-        for name, option in options.declared().items()
+        for name, option in options.declared_options().items()
     ]
     return markdown(("option", "default", "meaning"), rows)
 
@@ -163,8 +163,8 @@ def steppers() -> str:
                 f"`{name}`",
                 "by its tolerance" if stepper.order is None else str(stepper.order),
                 "several instants" if instant is None else f"{instant:g} of the step",
-                "every law" if stepper.takes_impulses else "laws with forces",
-                "yes" if stepper.holds_constraints else "no",
+                "every law" if stepper.supports_impulses else "laws with forces",
+                "yes" if stepper.supports_constraints else "no",
                 reference.text(stepper.citation),
             )
         )
@@ -203,7 +203,7 @@ def sensors() -> str:
             f"{', '.join(names) if len(names) < 8 else f'{len(names)} numbers'} [{unit}]"
             for unit, names in units.items()
         )
-        own = [f for f in tables.declared(made) if f not in tables.declared(Sensor)]  # type: ignore[arg-type]
+        own = [f for f in tables.declared_fields(made) if f not in tables.declared_fields(Sensor)]  # type: ignore[arg-type]
         rows.append((f"`{name}`", reads, ", ".join(own), (sensor.__doc__ or "").strip()))
     return markdown(("sensor", "channels", "its own fields", "what it is"), rows)
 

@@ -43,10 +43,10 @@ class TarsusError(ValueError):
     """
 
     def __init__(self, message: str = "", subject: object = "") -> None:
-        super().__init__(CONTROL_CHARACTERS.sub(_escaped, message))
+        super().__init__(CONTROL_CHARACTERS.sub(_escape, message))
         self.subject = str(subject)
 
-    def within(self, context: str) -> Self:
+    def with_context(self, context: str) -> Self:
         """Prefix the message of the error with `context` and a colon."""
         copy = type(self).__new__(type(self))
         TarsusError.__init__(copy, f"{context}: {self}", self.subject)
@@ -103,7 +103,7 @@ class PluginError(TarsusError):
     """
 
 
-def _escaped(control: re.Match[str]) -> str:
+def _escape(control: re.Match[str]) -> str:
     return repr(control[0])[1:-1]
 
 
@@ -185,7 +185,7 @@ class WorldGeometryIgnored(TarsusWarning):
     """Geometry that a robot's file fixes to the world is ignored; it may be used as a terrain."""
 
 
-def quoted(text: str) -> str:
+def quote(text: str) -> str:
     """Quote a text, shortened in the middle if it is long."""
     return repr(text if len(text) <= MAX_QUOTED_LENGTH else f"{text[:40]} ... {text[-10:]}")
 
@@ -196,7 +196,7 @@ def join_names(names: Sequence[str], limit: int) -> str:
     return ", ".join(names[:limit]) + more if names else "none"
 
 
-def unknown_name(kind: str, name: object, known: Iterable[str]) -> UnknownName:
+def unknown_name_error(kind: str, name: object, known: Iterable[str]) -> UnknownName:
     """Create an error for a name that is not defined, which suggests the closest names.
 
     Parameters
@@ -211,13 +211,13 @@ def unknown_name(kind: str, name: object, known: Iterable[str]) -> UnknownName:
     known = sorted(set(known))
     suggestions, shown = [], repr(name)[:MAX_QUOTED_LENGTH]
     if isinstance(name, str):
-        suggestions, shown = closest_names(name, known), quoted(name)
+        suggestions, shown = closest_names(name, known), quote(name)
     others = f"choose from: {', '.join(known)}." if known else "none is defined here."
     hint = f"did you mean {' or '.join(suggestions)}?" if suggestions else others
     return UnknownName(f"there is no {kind} named {shown}; {hint}", name)
 
 
-def python_branching(who: str) -> Unsupported:
+def branching_error(who: str) -> Unsupported:
     """Create an error for a function that branches in Python on a symbol."""
     return Unsupported(
         f"{who} branches with Python's `if`, `and` or `max` on a symbol: use ca.if_else,"

@@ -48,7 +48,7 @@ def is_file(path: Path) -> bool:
         return False
 
 
-def missing_file(path: Path, wanted: str) -> InvalidFile:
+def missing_file_error(path: Path, wanted: str) -> InvalidFile:
     """Create an error for a missing file that suggests similar files in its folder.
 
     Parameters

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from packaging.requirements import Requirement
 
 
-def missing_package(package: str, purpose: str, extra: str = "") -> MissingPackage:
+def missing_package_error(package: str, purpose: str, extra: str = "") -> MissingPackage:
     """Create an error for a missing package, with the command that installs it.
 
     Parameters
@@ -39,16 +39,16 @@ def extra_install_command(extra: str = "") -> str:
     or a version-control address. If that source is unknown or gone, it names the packages of the
     extra, which every package index has.
     """
-    source = _source(f"[{extra}]" if extra else "")
+    source = _find_source(f"[{extra}]" if extra else "")
     if source:
-        return f"{_installer()} {source}"
+        return f"{_find_installer()} {source}"
     return package_install_command(*(f"{r.name}{r.specifier}" for r in requirements(extra)))
 
 
 def package_install_command(*packages: str) -> str:
     """Build the command that installs packages into the environment of this Python."""
     quoted = (f'"{p}"' if set(p) & set("<>=!~[]; ") else p for p in packages)
-    return " ".join((_installer(), *quoted))
+    return " ".join((_find_installer(), *quoted))
 
 
 def requirements(extra: str = "") -> list[Requirement]:
@@ -67,7 +67,7 @@ def requirements(extra: str = "") -> list[Requirement]:
     return result
 
 
-def _source(extra: str) -> str:
+def _find_source(extra: str) -> str:
     """Find what to install to get Tarsus again with an extra; empty if unknown."""
     from importlib import metadata
     from urllib.parse import urlparse
@@ -93,7 +93,7 @@ def _source(extra: str) -> str:
     return f'{editable}"{path}{extra}"'
 
 
-def _installer() -> str:
+def _find_installer() -> str:
     """Find the start of the install command for the environment of this Python."""
     if find_spec("pip") is None and shutil.which("uv"):
         folders = (Path.cwd(), *Path.cwd().parents)

@@ -20,7 +20,7 @@ from functools import cache
 from pathlib import Path
 from types import ModuleType
 
-from tarsus.errors import MissingPackage, PluginError, quoted
+from tarsus.errors import MissingPackage, PluginError, quote
 
 GROUP_PREFIX = "tarsus."  # prefix of every entry-point group
 KINDS_GROUP = "kinds"  # group of packages that add a kind with a folder of members
@@ -52,7 +52,7 @@ class Plugin:
         """Package and version, as in a log: "my-package 1.2"."""
         return f"{self.package} {self.version}"
 
-    def broken(self, reason: object) -> PluginError:
+    def broken_error(self, reason: object) -> PluginError:
         """Create an error for a plug-in that cannot be used."""
         return PluginError(
             f"the plug-in {self.name!r} ({GROUP_PREFIX}{self.kind}) of the package"
@@ -72,7 +72,7 @@ class Plugin:
         try:
             return importlib.import_module(self.module)
         except Exception as error:
-            raise self.broken(_first_line(error)) from error
+            raise self.broken_error(_first_line(error)) from error
 
     def file(self) -> Path:
         """Find the source file without running it; parent packages are imported to find it.
@@ -86,20 +86,20 @@ class Plugin:
         try:
             spec = importlib.util.find_spec(self.module)
         except Exception as error:
-            raise self.broken(_first_line(error)) from error
+            raise self.broken_error(_first_line(error)) from error
         if spec is None or not spec.has_location:
-            raise self.broken(f"there is no module {self.module}")
+            raise self.broken_error(f"there is no module {self.module}")
         return Path(str(spec.origin))
 
     def _check(self) -> None:
         if not MODULE_NAME.fullmatch(self.module):
-            raise self.broken(f"its entry point must name a module, not {quoted(self.module)}")
+            raise self.broken_error(f"its entry point must name a module, not {quote(self.module)}")
 
 
-def registered(kind: str) -> Mapping[str, Plugin]:
+def find_plugins(kind: str) -> Mapping[str, Plugin]:
     """Find the plug-ins of a kind by name; raise PluginError if two packages share a name."""
     members: dict[str, Plugin] = {}
-    for plugin in _registered().get(kind, ()):
+    for plugin in _find_registered().get(kind, ()):
         if plugin.name in members:
             raise name_conflict(kind, plugin.name, members[plugin.name].package, plugin.package)
         members[plugin.name] = plugin
@@ -129,8 +129,8 @@ def missing_plugin(kind: str, member: str, release: str) -> MissingPackage:
     """
     package = release.partition(" ")[0]
     return MissingPackage(
-        f"the {kind} {quoted(member)} is a plug-in of {quoted(release)}, which is not"
-        f" installed or no longer has it: install {quoted(package)}.",
+        f"the {kind} {quote(member)} is a plug-in of {quote(release)}, which is not"
+        f" installed or no longer has it: install {quote(package)}.",
         package,
     )
 
@@ -141,7 +141,7 @@ def find_by_module(module: str) -> Plugin | None:
 
 
 @cache
-def _registered() -> Mapping[str, tuple[Plugin, ...]]:
+def _find_registered() -> Mapping[str, tuple[Plugin, ...]]:
     """Find every plug-in by kind, in the order of the module search path."""
     from importlib import metadata  # not needed to import tarsus
 
@@ -161,12 +161,12 @@ def _registered() -> Mapping[str, tuple[Plugin, ...]]:
 
 @cache
 def _by_module() -> Mapping[str, Plugin]:
-    return {plugin.module: plugin for plugins in _registered().values() for plugin in plugins}
+    return {plugin.module: plugin for plugins in _find_registered().values() for plugin in plugins}
 
 
 def clear_cache() -> None:
     """Read the entry points again on next use, after packages were added or removed."""
-    _registered.cache_clear()
+    _find_registered.cache_clear()
     _by_module.cache_clear()
 
 

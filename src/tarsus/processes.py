@@ -194,7 +194,7 @@ def run_in_child(part: Callable[[], Any], seconds: float | None) -> Any:
 
     Parameters
     ----------
-    function
+    part
         Function without arguments; it must be picklable.
     seconds
         Time limit in s; None for no limit.

@@ -35,8 +35,8 @@ from tarsus.errors import (
     PluginError,
     TarsusWarning,
     UntrustedFile,
-    quoted,
-    unknown_name,
+    quote,
+    unknown_name_error,
 )
 
 T = TypeVar("T")
@@ -58,11 +58,11 @@ def names(package: str) -> tuple[str, ...]:
     PluginError
         If two packages register one name.
     """
-    return tuple(sorted((*_public_modules(package), *_plugins(package))))
+    return tuple(sorted((*_list_public_modules(package), *_find_plugins(package))))
 
 
 @cache
-def _public_modules(package: str) -> frozenset[str]:
+def _list_public_modules(package: str) -> frozenset[str]:
     """List the names of the public modules of a folder."""
     path = importlib.import_module(package).__path__
     return frozenset(
@@ -70,12 +70,12 @@ def _public_modules(package: str) -> frozenset[str]:
     )
 
 
-def _plugins(package: str) -> Mapping[str, plugins.Plugin]:
+def _find_plugins(package: str) -> Mapping[str, plugins.Plugin]:
     """Find the plug-ins of a folder's kind by name; none if the folder has no `KIND`."""
     kind = getattr(importlib.import_module(package), "KIND", "")
-    members = plugins.registered(kind) if kind else {}
-    for name in sorted(members.keys() & _public_modules(package)):
-        home = plugins.registered(plugins.KINDS_GROUP).get(kind)
+    members = plugins.find_plugins(kind) if kind else {}
+    for name in sorted(members.keys() & _list_public_modules(package)):
+        home = plugins.find_plugins(plugins.KINDS_GROUP).get(kind)
         raise plugins.name_conflict(
             kind, name, home.package if home else "tarsus", members[name].package
         )
@@ -84,15 +84,15 @@ def _plugins(package: str) -> Mapping[str, plugins.Plugin]:
 
 def plugin(package: str, name: str) -> plugins.Plugin | None:
     """Find the plug-in of this name, or None if the member is a file in the folder."""
-    return _plugins(package).get(name)
+    return _find_plugins(package).get(name)
 
 
 def member_of_module(package: str, module: str) -> str | None:
     """Find the name of the member that a module defines, or None."""
     above, _, name = module.rpartition(".")
-    if above == package and name in _public_modules(package):
+    if above == package and name in _list_public_modules(package):
         return name
-    return next((p.name for p in _plugins(package).values() if p.module == module), None)
+    return next((p.name for p in _find_plugins(package).values() if p.module == module), None)
 
 
 def split_names(given: str) -> list[str]:
@@ -104,7 +104,7 @@ def check_name(package: str, kind: str, name: str, also: tuple[str, ...] = ()) -
     """Raise UnknownName, with similar names, unless `name` is a member or one of `also`."""
     known = (*names(package), *also)
     if name not in known:
-        raise unknown_name(kind, name, known)
+        raise unknown_name_error(kind, name, known)
 
 
 def member_module(package: str, kind: str, name: str) -> ModuleType:
@@ -120,7 +120,7 @@ def parse_member(package: str, name: str) -> ast.Module:
         try:
             return ast.parse(member.file().read_text(encoding="utf-8"))
         except (OSError, SyntaxError, UnicodeDecodeError) as error:
-            raise member.broken(error) from error
+            raise member.broken_error(error) from error
     spec = importlib.util.find_spec(f"{package}.{name}")
     return ast.parse(Path(str(spec.origin)).read_text(encoding="utf-8") if spec else "")
 
@@ -144,7 +144,7 @@ def member_class(package: str, kind: str, name: str, family: type[T]) -> Callabl
         return single_class(member_module(package, kind, name), family)
     except InvalidFile as error:
         if broken := plugin(package, name):
-            raise broken.broken(str(error).rstrip(".")) from None
+            raise broken.broken_error(str(error).rstrip(".")) from None
         raise
 
 
@@ -174,7 +174,7 @@ def name_of(member: object) -> str:
 def import_class(package: str, kind: str, name: str, family: type[T]) -> Callable[..., T]:
     """Import the class of a member, or the class that a Python file defines.
 
-    Within `untrusted_names` the file is run only if the user trusts it.
+    Within `distrust_files` the file is run only if the user trusts it.
 
     Parameters
     ----------
@@ -204,7 +204,7 @@ def import_class(package: str, kind: str, name: str, family: type[T]) -> Callabl
 
 
 @contextmanager
-def untrusted_names() -> Iterator[None]:
+def distrust_files() -> Iterator[None]:
     """Treat every path of a Python file as data: the file runs only if the user trusts it.
 
     Readers of logs create simulations within this context, so that no option of a simulation,
@@ -296,8 +296,8 @@ def trusted_file(kind: str, path: str, sha256: str | None) -> str:
             name,
         )
     raise UntrustedFile(
-        f"the {kind} is Python code in the file {quoted(path)}, which runs only if you name it:"
-        f" add --trust {quoted(name)}, or call tarsus.trust({quoted(name)}).",
+        f"the {kind} is Python code in the file {quote(path)}, which runs only if you name it:"
+        f" add --trust {quote(name)}, or call tarsus.trust({quote(name)}).",
         name,
     )
 
@@ -348,7 +348,7 @@ def load_file(path: str, kind: str) -> ModuleType:
     except Exception as error:
         sys.modules.pop(name)
         raise InvalidFile(
-            f"{path}, line {_failing_line(error, real_path)}: the {kind} cannot be read:"
+            f"{path}, line {_find_failing_line(error, real_path)}: the {kind} cannot be read:"
             f" {type(error).__name__}: {str(error).partition(chr(10))[0]}",
             path,
         ) from error
@@ -356,7 +356,7 @@ def load_file(path: str, kind: str) -> ModuleType:
     return user_module
 
 
-def _failing_line(error: Exception, file: str) -> int:
+def _find_failing_line(error: Exception, file: str) -> int:
     """Find the last line of a file in the traceback of an error."""
     if isinstance(error, SyntaxError) and error.filename == file:
         return error.lineno or 1

@@ -17,7 +17,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from tarsus.errors import InvalidFile, TarsusError, quoted
+from tarsus.errors import InvalidFile, TarsusError, quote
 
 MAX_TEXT_LENGTH = 1_000_000  # characters
 MAX_JSON_LENGTH = 100_000_000  # characters
@@ -193,12 +193,12 @@ class JsonValueRule(Rule):
 class JsonRule(Rule):
     """JSON text whose value obeys a rule as well as `JsonValueRule`."""
 
-    inside: Rule
+    content: Rule
 
     def check(self, name: str, value: Any) -> None:
         content = parse_json(name, value)
         JsonValueRule().check(name, content)
-        self.inside.check(name, content)
+        self.content.check(name, content)
 
 
 def parse_json(name: str, text: Any) -> Any:
@@ -231,7 +231,7 @@ def invalid_entry(name: str, wanted: str, value: Any) -> InvalidFile:
     """Create an error for a value that violates the rule."""
     kind = type(value).__name__
     text = value if isinstance(value, str) else re.sub(r"\s+", " ", f"{value!r:.200}")
-    shown = quoted(text) if isinstance(value, str) else f"{text[:80]} ({kind})"
+    shown = quote(text) if isinstance(value, str) else f"{text[:80]} ({kind})"
     return InvalidFile(f"{name} must be {wanted}, not {shown}.", name)
 
 
@@ -241,4 +241,4 @@ def error_context(what: object) -> Iterator[None]:
     try:
         yield
     except TarsusError as error:
-        raise error.within(str(what)) from None
+        raise error.with_context(str(what)) from None

@@ -16,7 +16,7 @@ from tarsus.commands.base import (
     Folder,
     Seconds,
     argument,
-    checked_names,
+    name_list_check,
     print_json,
 )
 from tarsus.errors import IncompatibleOptions, InvalidFile
@@ -48,8 +48,8 @@ class Bench(Command):
     budget: Seconds = 480.0
     """Time limit of the GPU benchmark; results of finished parts are kept."""
     out: File = None
-    """Also write the results to this file: of the GPU after each part, of --robots after each
-    robot, of --peers, or of --precision."""
+    """Also write the results to this file (with --device cuda, --robots, --peers or
+    --precision)."""
     figures: Folder = None
     """With --precision, draw a figure of each motion into this folder."""
     quick: Flag = False
@@ -82,7 +82,7 @@ class Bench(Command):
             "NAMES",
             "With --peers or --precision: comma-separated simulators (`tarsus list peers`).",
         ),
-        checked_names("simulator", "tarsus_bench.peers"),
+        name_list_check("simulator", "tarsus_bench.peers"),
     ] = None
     history: File = None
     """Append the figures, with date, versions and processor, to this JSON file
@@ -124,7 +124,7 @@ class Bench(Command):
             elif self.robots is not None:
                 figures, print_figures = self._speeds(progress.say), report.print_robots
             elif self.learning:
-                figures, print_figures = _learning(progress.say), report.print_learning
+                figures, print_figures = _measure_learning(progress.say), report.print_learning
             else:
                 figures, print_figures = speed.bench(progress.say), report.print_speed
         print_json(figures) if self.json else print_figures(figures)
@@ -217,7 +217,7 @@ class Bench(Command):
             write_text({self.out: json_text(results) + "\n"})
 
 
-def _learning(say: Callable[[str], None]) -> dict[str, Any]:
+def _measure_learning(say: Callable[[str], None]) -> dict[str, Any]:
     """Measure the costs of learning with the PPO of `tarsus learn`."""
     from tarsus.learning.methods.ppo import PPO
     from tarsus_bench.learning_speed import learning_costs
@@ -225,8 +225,8 @@ def _learning(say: Callable[[str], None]) -> dict[str, Any]:
     method = PPO()
 
     def learn(environment: Any) -> Callable[[], int]:
-        learner = method.learner(environment)
-        return lambda: (learner.round(), method.periods * environment.worlds)[1]
+        learner = method.create_learner(environment)
+        return lambda: (learner.run_round(), method.periods * environment.worlds)[1]
 
     return learning_costs(learn, say)
 

@@ -130,17 +130,17 @@ def gpu_bench(
         "same_as_one_lane_f32": partial(_agreement, make, sizes, 32),
         "same_as_one_lane_f64": partial(_agreement, make, sizes, 64),
         "deterministic": partial(
-            gpu_checks.deterministic, make, sizes.worlds[0], sizes.timed_steps
+            gpu_checks.check_determinism, make, sizes.worlds[0], sizes.timed_steps
         ),
         # speed, also of another simulator on the same GPU
         "speed_quadruped_f32": partial(
-            gpu_speed.sweep, make, gpu_speed.quadruped, sizes.worlds, sizes.blocks, sizes
+            gpu_speed.sweep, make, gpu_speed.create_quadruped, sizes.worlds, sizes.blocks, sizes
         ),
         "falls": partial(_falls, make, sizes),
         "speed_humanoid_f32": partial(
             gpu_speed.sweep,
             make,
-            gpu_speed.humanoid,
+            gpu_speed.create_humanoid,
             sizes.humanoid_worlds,
             sizes.blocks[1:2],
             sizes,
@@ -152,11 +152,11 @@ def gpu_bench(
 
 
 def _agreement(make: LauncherFactory, sizes: Sizes, bits: int) -> dict[str, Any]:
-    return gpu_checks.agreement(make(128), bits, sizes.compared, sizes.compared_steps)
+    return gpu_checks.compare_trots(make(128), bits, sizes.compared, sizes.compared_steps)
 
 
 def _falls(make: LauncherFactory, sizes: Sizes) -> dict[str, Any]:
-    return gpu_checks.falls(make(128), sizes.falls, sizes.fall_steps)
+    return gpu_checks.compare_falls(make(128), sizes.falls, sizes.fall_steps)
 
 
 def run_parts(parts: dict[str, Part], session: BenchmarkSession) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from scipy.spatial.transform import Rotation
 from scipy.stats import ks_2samp
 
 from tarsus.dynamics.robot import Robot
-from tarsus.morphology.fall import upright
+from tarsus.morphology.fall import uprightness
 from tarsus.program.run.backend import Backend
 from tarsus.program.run.threads import Launcher
 from tarsus.program.run.worlds import Worlds
@@ -36,7 +36,7 @@ def processor_twin(of: Backend, lanes: int | None = 1) -> Worlds:
     return twin
 
 
-def thrown(
+def create_thrown_worlds(
     device: Launcher, bits: int, worlds: int, gait: str = "trot", wild: float = 1.0
 ) -> Simulation:
     """Simulate Mini Cheetah in many worlds with random initial heights, tilts and velocities.
@@ -69,7 +69,7 @@ def thrown(
     return sim
 
 
-def agreement(device: Launcher, bits: int, worlds: int, steps: int) -> dict[str, Any]:
+def compare_trots(device: Launcher, bits: int, worlds: int, steps: int) -> dict[str, Any]:
     """Compare a trot from many initial states with one lane of the CPU program.
 
     The kernel runs step by step, and again in a single launch. `allowed`, in m or rad, is the
@@ -77,9 +77,9 @@ def agreement(device: Launcher, bits: int, worlds: int, steps: int) -> dict[str,
     number format cannot resolve more.
     """
     # a trot on the device, on one lane of the CPU, and there with a change of the last bit
-    sim = thrown(device, bits, worlds, wild=0.3)
+    sim = create_thrown_worlds(device, bits, worlds, wild=0.3)
     nudged, twin = processor_twin(sim.backend), processor_twin(sim.backend)
-    together = thrown(device, bits, worlds, wild=0.3)
+    together = create_thrown_worlds(device, bits, worlds, wild=0.3)
     nudged.set("q", np.nextafter(nudged.get("q"), np.inf, dtype=nudged.dtype))
     measured, expected, other = (w.record(steps) for w in (sim.backend, twin, nudged))
     # the same steps in one launch
@@ -108,11 +108,11 @@ def agreement(device: Launcher, bits: int, worlds: int, steps: int) -> dict[str,
     }
 
 
-def deterministic(make: Callable[[int], Launcher], worlds: int, steps: int) -> dict[str, Any]:
+def check_determinism(make: Callable[[int], Launcher], worlds: int, steps: int) -> dict[str, Any]:
     """Check that runs agree bit for bit, regardless of the number of threads per block."""
     ends = []
     for block in (128, 128, 32):
-        sim = thrown(make(block), 32, worlds)
+        sim = create_thrown_worlds(make(block), 32, worlds)
         sim.backend.advance(steps)
         ends.append({name: sim.backend.get(name) for name in STATE})
     again, other = (
@@ -126,14 +126,14 @@ def deterministic(make: Callable[[int], Launcher], worlds: int, steps: int) -> d
     }
 
 
-def falls(device: Launcher, worlds: int, steps: int) -> dict[str, Any]:
+def compare_falls(device: Launcher, worlds: int, steps: int) -> dict[str, Any]:
     """Compare the final states of fallen robots on the GPU and the CPU.
 
     The statistics compare one half of the worlds on the GPU with the other half on the CPU. The
     result also holds the fraction of worlds that end with the same bits on both.
     """
     # the same initial states on both
-    sim = thrown(device, 32, worlds, "stand")
+    sim = create_thrown_worlds(device, 32, worlds, "stand")
     same_start = processor_twin(sim.backend, None)
     shuffled = np.random.default_rng(2).permutation(worlds)[: max(worlds // 2, 1)]
     sim.backend.advance(steps)
@@ -172,7 +172,7 @@ def _final_figures(robot: Robot, backend: Backend) -> dict[str, NDArray[Any]]:
     q, u, impulse = (backend.get(name).astype(float) for name in ("q", "u", "impulse"))
     return {
         "height": q[:, 2],
-        "upright": upright(robot, q),
+        "upright": uprightness(robot, q),
         "joint_speed": np.linalg.norm(u[:, 6:], axis=1),
         "normal_impulse": impulse[:, ::3].sum(1),
     }

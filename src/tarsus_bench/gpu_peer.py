@@ -13,7 +13,7 @@ from tarsus import robots
 from tarsus.control.gaits.trot import Trot
 from tarsus.mujoco_runs.library import mujoco
 from tarsus.mujoco_runs.replay import Replay, frictionless_joints
-from tarsus.mujoco_runs.settings import tuned
+from tarsus.mujoco_runs.settings import tuned_settings
 from tarsus.mujoco_runs.simulation import MujocoSimulation
 from tarsus_bench.gpu_speed import DT, FRICTION
 
@@ -34,17 +34,17 @@ def speed(worlds: Sequence[int], steps: int) -> dict[str, Any]:
     warp, mjw = importlib.import_module("warp"), importlib.import_module("mujoco_warp")
     # the trot that is replayed
     robot = frictionless_joints(robots.load("mini_cheetah").with_contacts("*_foot"))
-    trot = MujocoSimulation(robot, tuned(FRICTION), controller=Trot(), dt=DT)
+    trot = MujocoSimulation(robot, tuned_settings(FRICTION), controller=Trot(), dt=DT)
     peer = trot.replay(trot.run(steps * DT))
     # replay in many worlds
-    by_worlds = {count: _rate(warp, mjw, peer, count, steps) for count in worlds}
+    by_worlds = {count: _measure_rate(warp, mjw, peer, count, steps) for count in worlds}
     return {
         "best": max(by_worlds.values()),
         "by_worlds": by_worlds,
         "version": mjw.__version__ if hasattr(mjw, "__version__") else None,
         "warp": warp.__version__,
         "device": str(warp.get_device()),
-        "settings": tuned(FRICTION).description(),
+        "settings": tuned_settings(FRICTION).description(),
         "options": {
             "solver": int(peer.model.opt.solver),
             "cone": int(peer.model.opt.cone),
@@ -54,7 +54,7 @@ def speed(worlds: Sequence[int], steps: int) -> dict[str, Any]:
     }
 
 
-def _rate(warp: Any, mjw: Any, peer: Replay, worlds: int, steps: int) -> float:
+def _measure_rate(warp: Any, mjw: Any, peer: Replay, worlds: int, steps: int) -> float:
     """Measure the world-steps per second of the second replay; the first one compiles."""
     mj = mujoco()
     start = mj.MjData(peer.model)

@@ -52,7 +52,7 @@ class SweepSizes(Protocol):
         ...
 
 
-def quadruped(device: Launcher, worlds: int) -> Simulation:
+def create_quadruped(device: Launcher, worlds: int) -> Simulation:
     """Create a simulation of Mini Cheetah that trots."""
     robot = frictionless_joints(robots.load("mini_cheetah").with_contacts("*_foot"))
     law = Moreau(mu=FRICTION)
@@ -61,7 +61,7 @@ def quadruped(device: Launcher, worlds: int) -> Simulation:
     )
 
 
-def humanoid(device: Launcher, worlds: int) -> Simulation:
+def create_humanoid(device: Launcher, worlds: int) -> Simulation:
     """Create a simulation of HOAP-1 that stands on the eight vertices of its soles."""
     robot = robots.load("hoap1")
     soles = [candidate.name for candidate in robot.candidates if "_foot_" in candidate.name]
@@ -83,8 +83,8 @@ def sweep(
     Returns
     -------
     dict
-        Speeds with identical worlds (alike), in which no warp diverges, and with different
-        velocities, commands and friction coefficients (each_its_own), and further figures.
+        Speeds and further figures. `alike` is the speed with identical worlds, in which no warp
+        diverges; `each_its_own` that with different velocities, commands and friction coefficients.
     """
     # the best number of threads per block
     steps, middle = sizes.timed_steps, worlds[len(worlds) // 2]
@@ -140,16 +140,16 @@ def _threads(sim: Simulation) -> ThreadWorlds:
 
 
 def _rates(sim: Simulation, steps: int) -> dict[str, float]:
-    alike = _rate(sim, steps)
+    alike = _measure_rate(sim, steps)
     random = np.random.default_rng(3)
     start = random.normal(size=(sim.worlds, sim.robot.nu)) * 0.1
     if "command" in sim.backend and "speed" in getattr(sim.controller, "commands", {}):
         sim.set(command={"speed": random.uniform(0, 0.6, sim.worlds)})
     sim.set(mu=random.uniform(0.6, 1.0, sim.worlds))
-    return {"alike": alike, "each_its_own": _rate(sim, steps, start)}
+    return {"alike": alike, "each_its_own": _measure_rate(sim, steps, start)}
 
 
-def _rate(sim: Simulation, steps: int, u: Any = None) -> float:
+def _measure_rate(sim: Simulation, steps: int, u: Any = None) -> float:
     """Measure the world-steps per second of the best round."""
     launcher, best, first = _threads(sim).launcher, 0.0, perf_counter()
     sim.backend.advance(1)

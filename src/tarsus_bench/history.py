@@ -49,11 +49,11 @@ def read(path: Path) -> list[dict[str, Any]]:
 
 def append(path: Path, figures: Mapping[str, Any]) -> None:
     """Append the figures of `speed.bench`; create the file if it does not exist."""
-    entries = [*read(path), entry(figures)]
+    entries = [*read(path), build_entry(figures)]
     write_text({path: json_text({"format": FORMAT, "entries": entries}, indent=1) + "\n"})
 
 
-def entry(figures: Mapping[str, Any]) -> dict[str, Any]:
+def build_entry(figures: Mapping[str, Any]) -> dict[str, Any]:
     """Build an entry: date, versions, machine, ratios and times."""
     settings = figures["settings"]
     return {

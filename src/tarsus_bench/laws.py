@@ -13,7 +13,7 @@ from typing import Any
 
 from tarsus import registry, robots
 from tarsus.control.gaits.trot import Trot
-from tarsus.program.lowering.tape import tape
+from tarsus.program.lowering.tape import create_tape
 from tarsus.simulation.simulation import Simulation
 
 LAWS, HARD = "tarsus.contact.laws", "moreau"
@@ -54,7 +54,7 @@ def law_costs(progress: Callable[[str], None] = lambda text: None) -> list[dict[
 
 def _row(name: str, simulation: Simulation, times: dict[str, list[float]]) -> dict[str, Any]:
     counts = [
-        (inside, sum(tape(block.function).operation_counts().values()))
+        (inside, sum(create_tape(block.function).operation_counts().values()))
         for block, inside in simulation.program.expanded.basic_blocks()
     ]
     return {

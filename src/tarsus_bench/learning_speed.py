@@ -25,7 +25,7 @@ from tarsus.environments.environment import Environment, Transition
 from tarsus.environments.plan import targets as task_targets
 from tarsus.model.to_mjcf import to_mjcf
 from tarsus.mujoco_runs.library import mujoco, rollout_module
-from tarsus.mujoco_runs.settings import TUNED, footnotes, label, tuned
+from tarsus.mujoco_runs.settings import TUNED, describe_sets, row_label, tuned_settings
 from tarsus.mujoco_runs.worlds import physics_states, roll
 from tarsus.program.run import machine
 
@@ -64,7 +64,7 @@ def learning_costs(
     progress("compiling")
     ours = {n: Environment(TASK, ROBOT, worlds=WORLDS, threads=n) for n in THREADS}
     first = ours[THREADS[0]]
-    transitions = [first.step(row) for row in _actions(first)]
+    transitions = [first.step(row) for row in _draw_actions(first)]
     # simulators and learners
     simulators: dict[str, Physics] = {
         _label("tarsus, all of the task", n): _physics(env) for n, env in ours.items()
@@ -80,7 +80,7 @@ def learning_costs(
                 replayed = _ReplayedEnvironment(first, physics, transitions)
                 rounds[name] = learn(replayed)  # pyright: ignore[reportArgumentType]
         # interleaved rounds
-        times = _measure(simulators, rounds, _actions(first), first.task.rate, progress)
+        times = _measure(simulators, rounds, _draw_actions(first), first.task.rate, progress)
         peers.close()
     rows = [{"simulator": name, **figures} for name, figures in times.items()]
     return {"rows": rows, "settings": settings(first)}
@@ -94,7 +94,7 @@ def _label(engine: str, threads: int) -> str:
     return f"{engine}, {threads} thread{'s' if threads > 1 else ''}"
 
 
-def _actions(env: Environment) -> Array:
+def _draw_actions(env: Environment) -> Array:
     """Draw the actions (periods, worlds, n) of an untrained learner."""
     drawn = np.random.default_rng(0).standard_normal((PERIODS, WORLDS, env.action_size))
     return (NOISE * drawn).astype(np.float32)
@@ -167,7 +167,7 @@ class _Peers:
 
     def __init__(self, environment: Environment) -> None:
         # the model, with servos instead of motors
-        mj, work, settings = mujoco(), environment.work, tuned(FRICTION)
+        mj, work, settings = mujoco(), environment.work, tuned_settings(FRICTION)
         text = to_mjcf(environment.robot, dt=environment.dt, friction=settings.coefficient)
         self.model = mj.MjModel.from_xml_string(text)
         settings.apply(self.model)
@@ -302,11 +302,11 @@ def settings(environment: Environment) -> dict[str, Any]:
         "tarsus": "moreau, float32: physics, servos, observation, noise, reward, new episodes",
         "mujoco": f"{mujoco().__version__}, float64, {environment.work.steps} steps per period, the"
         " same gains and targets, no dry friction; a fallen world is reset",
-        "mujoco_settings": footnotes({label(TUNED): tuned(FRICTION)})[0],
+        "mujoco_settings": describe_sets({row_label(TUNED): tuned_settings(FRICTION)})[0],
         "learner": "PPO of `tarsus learn`; with MuJoCo, observations and rewards are replayed from"
         " Tarsus",
         "asynchronous": f"{PROCESSES} worlds in one process each; not tried with a learner",
         "rounds": f"{ROUNDS}, interleaved; medians",
-        "processor": f"{machine.host().cpu}, {os.cpu_count()} cores,"
+        "processor": f"{machine.detect_host().cpu}, {os.cpu_count()} cores,"
         f" load {os.getloadavg()[0]:.1f} at the end",
     }

@@ -21,7 +21,7 @@ from tarsus.installation import package_install_command
 from tarsus.program.run import machine
 from tarsus_bench import peer_cases, quoted
 from tarsus_bench.peer_cases import PeerCase
-from tarsus_bench.peer_errors import errors
+from tarsus_bench.peer_errors import compute_errors
 from tarsus_bench.peer_process import (
     PEERS,
     SETTLE,
@@ -125,7 +125,7 @@ def bench_peers(
         ],
         "missing": missing,
         "quoted": quoted.as_json(),
-        "settings": _settings(cases["stand"], sizes, core),
+        "settings": _describe_settings(cases["stand"], sizes, core),
     }
 
 
@@ -164,10 +164,10 @@ def pinned_core() -> int | None:
     return max(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
 
 
-def _settings(stand: PeerCase, sizes: PeerSizes, core: int | None) -> dict[str, Any]:
+def _describe_settings(stand: PeerCase, sizes: PeerSizes, core: int | None) -> dict[str, Any]:
     """Describe the settings that all simulators share."""
-    return peer_cases.described(stand.robot) | {
-        "processor": f"{machine.host().cpu}, {os.cpu_count()} cores",
+    return peer_cases.describe_settings(stand.robot) | {
+        "processor": f"{machine.detect_host().cpu}, {os.cpu_count()} cores",
         "core": "not pinned" if core is None else core,
         "python": platform.python_version(),
         "rounds": sizes.rounds,
@@ -197,7 +197,7 @@ def _trace(runner: _Runner, cases: Any, sizes: PeerSizes) -> None:
                 runner.failed[key] = str(error)
                 continue
             if np.isfinite(q[-1]).all() and np.isfinite(u[-1]).all():
-                results[name] = errors(name, case, q, u, dt)
+                results[name] = compute_errors(name, case, q, u, dt)
             else:
                 runner.failed[key] = f"the state is not finite at t = {(len(q) - 1) * dt:g} s"
 

@@ -62,12 +62,12 @@ class PeerCase:
         return Work(self.robot, self.q, self.u, self.kp, self.kd, dt)
 
     @cache  # noqa: B019, the cases live as long as the process
-    def flown(self, seconds: float) -> Array:
+    def exact_flight(self, seconds: float) -> Array:
         """Compute the coordinates (nq,) after a flight by an integrator of order 8."""
-        return flown(self.robot, self.q, self.u, seconds, 0.0)[0]
+        return integrate_flight(self.robot, self.q, self.u, seconds, 0.0)[0]
 
 
-def anymal() -> Robot:
+def load_anymal() -> Robot:
     """Load ANYmal B in its standing posture, without limits of joints and motors.
 
     Raises
@@ -136,7 +136,9 @@ def with_body_contacts(robot: Robot) -> Robot:
     return replace(robot, candidates=(*robot.candidates, *knees, *corners))
 
 
-def flown(robot: Robot, q: Array, u: Array, seconds: float, push: float) -> tuple[Array, Array]:
+def integrate_flight(
+    robot: Robot, q: Array, u: Array, seconds: float, push: float
+) -> tuple[Array, Array]:
     """Compute q and u after a flight with an upward force `push` in N at the base.
 
     The result is accurate nearly to round-off.
@@ -163,13 +165,13 @@ def flown(robot: Robot, q: Array, u: Array, seconds: float, push: float) -> tupl
 @cache
 def cases() -> Mapping[str, PeerCase]:
     """Create all cases by name."""
-    robot = anymal()
+    robot = load_anymal()
     stand, rest = np.asarray(robot.keyframes["stand"]), np.zeros(robot.nu)
     # the flight starts where the lift ends
     high = stand.copy()
     high[2] = FLIGHT_HEIGHT
     weight = robot.mass * float(np.linalg.norm(robot.gravity_acceleration))
-    lifted = flown(robot, high, rest, LIFTED, 2 * weight)
+    lifted = integrate_flight(robot, high, rest, LIFTED, 2 * weight)
     # the fall starts tilted
     askew, turning = stand.copy(), rest.copy()
     askew[2] = FALL_HEIGHT
@@ -182,7 +184,7 @@ def cases() -> Mapping[str, PeerCase]:
     }
 
 
-def described(robot: Robot) -> dict[str, Any]:
+def describe_settings(robot: Robot) -> dict[str, Any]:
     """Describe the settings that all simulators share."""
     return {
         "robot": f"ANYmal B of {NAME}, {robot.mass:.4f} kg, {robot.nu} degrees of freedom",

@@ -16,7 +16,7 @@ Array = NDArray[np.float64]
 SETTLING_FRACTION = 0.5  # of a standing run, which is not judged
 
 
-def errors(name: str, case: PeerCase, q: Array, u: Array, dt: float) -> dict[str, float]:
+def compute_errors(name: str, case: PeerCase, q: Array, u: Array, dt: float) -> dict[str, float]:
     """Compute the errors of a run.
 
     Parameters
@@ -34,7 +34,7 @@ def errors(name: str, case: PeerCase, q: Array, u: Array, dt: float) -> dict[str
         return MEASURES[name](case, q, u, dt)
 
 
-def standing(case: PeerCase, q: Array, u: Array, dt: float) -> dict[str, float]:
+def standing_errors(case: PeerCase, q: Array, u: Array, dt: float) -> dict[str, float]:
     """Compute the errors of standing.
 
     They are the largest depth of a foot in m and the creep in m/s in the second half, and the
@@ -44,13 +44,13 @@ def standing(case: PeerCase, q: Array, u: Array, dt: float) -> dict[str, float]:
     first = round(SETTLING_FRACTION * len(q))
     late, seconds = q[first:], (len(q) - 1 - first) * dt
     return {
-        "penetration_m": deepest(case.robot, late),
-        "creep_m_per_s": creep(case.robot, late[0], late[-1]) / seconds,
+        "penetration_m": largest_depth(case.robot, late),
+        "creep_m_per_s": largest_slip(case.robot, late[0], late[-1]) / seconds,
         "height_m": float(q[-1, 2]),
     }
 
 
-def flying(case: PeerCase, q: Array, u: Array, dt: float) -> dict[str, float]:
+def flight_errors(case: PeerCase, q: Array, u: Array, dt: float) -> dict[str, float]:
     """Compute the errors of a free flight.
 
     They are the largest changes of the energy in J, of the linear momentum apart from gravity in
@@ -68,11 +68,11 @@ def flying(case: PeerCase, q: Array, u: Array, dt: float) -> dict[str, float]:
         "energy_squared_J2": float(np.mean((energy - energy[0]) ** 2)),
         "momentum_Ns": _largest(np.linalg.norm(linear - linear[0] - pull, axis=1)),
         "angular_momentum_Nms": _largest(np.linalg.norm(angular - angular[0], axis=1)),
-        "joint_rad": _largest(q[-1, 7:] - case.flown((len(q) - 1) * dt)[7:]),
+        "joint_rad": _largest(q[-1, 7:] - case.exact_flight((len(q) - 1) * dt)[7:]),
     }
 
 
-def falling(case: PeerCase, q: Array, u: Array, dt: float) -> dict[str, float]:
+def fall_errors(case: PeerCase, q: Array, u: Array, dt: float) -> dict[str, float]:
     """Compute the errors of a fall.
 
     They are the largest depth of a sphere at any time and at the end in m; the largest increase of
@@ -82,14 +82,14 @@ def falling(case: PeerCase, q: Array, u: Array, dt: float) -> dict[str, float]:
     energy = total_energy(case.robot, q, u)
     gained = energy - np.minimum.accumulate(energy)
     return {
-        "penetration_m": deepest(case.robot, q),
-        "penetration_end_m": deepest(case.robot, q[-1:]),
+        "penetration_m": largest_depth(case.robot, q),
+        "penetration_end_m": largest_depth(case.robot, q[-1:]),
         "gained_J": _largest(gained),
         "speed_end": _largest(u[-1]),
     }
 
 
-MEASURES = {"stand": standing, "flight": flying, "fall": falling}
+MEASURES = {"stand": standing_errors, "flight": flight_errors, "fall": fall_errors}
 
 
 def total_energy(robot: Robot, q: Array, u: Array) -> Array:
@@ -97,13 +97,13 @@ def total_energy(robot: Robot, q: Array, u: Array) -> Array:
     return robot.kinetic_energy(q, u) + robot.potential_energy(q)
 
 
-def deepest(robot: Robot, q: Array) -> float:
+def largest_depth(robot: Robot, q: Array) -> float:
     """Compute the largest depth of a sphere below the ground in m, or 0."""
     lowest = [robot.position(q, c.name)[:, 2].min() - c.radius for c in robot.candidates]
     return max(0.0, -float(min(lowest)))
 
 
-def creep(robot: Robot, before: Array, after: Array) -> float:
+def largest_slip(robot: Robot, before: Array, after: Array) -> float:
     """Compute the largest slip in m of a sphere's contact point between two states."""
     slips = []
     for c in robot.candidates:

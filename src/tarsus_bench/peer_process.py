@@ -98,7 +98,7 @@ class EngineServer:
         began = process_time()
         engine.advance(steps)
         whole = process_time() - began
-        servo = _servo_time(engine, steps)
+        servo = _measure_servo_time(engine, steps)
         each = steps * engine.worlds
         return (whole - servo) / each, servo / each
 
@@ -115,16 +115,16 @@ class EngineServer:
             engine.advance(steps)
             total += process_time() - began
             runs += 1
-        return total / runs - _servo_time(engine, steps)
+        return total / runs - _measure_servo_time(engine, steps)
 
 
-def _servo_time(engine: PeerSession, steps: int) -> float:
+def _measure_servo_time(engine: PeerSession, steps: int) -> float:
     """Measure the processor time of a servo in Python over some steps, s."""
     if engine.own_servo:
         return 0.0
     began = process_time()
     for _ in range(steps):
-        engine.act()
+        engine.apply_servos()
     return process_time() - began
 
 
@@ -133,7 +133,7 @@ class EngineProcess:
 
     def __init__(self, name: str, variant: str, core: int | None) -> None:
         self._pipe, theirs = SPAWN.Pipe()
-        with _environment(ONE_THREAD):
+        with _set_up_environment(ONE_THREAD):
             self._child = ChildProcess(_serve, name, variant, core, theirs)
         theirs.close()
 
@@ -189,7 +189,7 @@ def _serve(name: str, variant: str, core: int | None, pipe: Connection) -> None:
 
 
 @contextmanager
-def _environment(values: dict[str, str]) -> Iterator[None]:
+def _set_up_environment(values: dict[str, str]) -> Iterator[None]:
     """Set environment variables temporarily, for a child process to read at startup."""
     before = {name: os.environ.get(name) for name in values}
     os.environ.update(values)

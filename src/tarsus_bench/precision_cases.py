@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from tarsus import robots
 from tarsus.dynamics.robot import Robot
-from tarsus.morphology.feet import soles
+from tarsus.morphology.feet import find_soles
 from tarsus.validation import bodies
 from tarsus.validation.bodies import RADIUS, TOUCH, G
 from tarsus_bench import peer_cases
@@ -88,21 +88,21 @@ def cases() -> Mapping[str, PrecisionCase]:
     """
     anymal = peer_cases.cases()
     flight = replace(anymal["flight"], seconds=FLIGHT_TIME)
-    roll = rolling_sphere()
+    roll = create_rolling_sphere()
     return {
         "flight": PrecisionCase(
             flight,
             f"ANYmal B tumbles in the air for {FLIGHT_TIME:g} s",
             "joint angles / rad",
             joint_angles,
-            lambda: joint_angles(flown_samples(flight)),
+            lambda: joint_angles(exact_flight(flight)),
         ),
         "roll": PrecisionCase(
             roll,
             f"A sphere slides at {ROLL_SPEED:g} m/s until it rolls",
             "position / m",
             horizontal_position,
-            lambda: rolled(roll.seconds),
+            lambda: exact_roll(roll.seconds),
         ),
         "stand": PrecisionCase(
             replace(anymal["stand"], seconds=STAND_TIME),
@@ -117,7 +117,7 @@ def cases() -> Mapping[str, PrecisionCase]:
             base_position,
         ),
         "g1_drop": PrecisionCase(
-            dropped_g1(),
+            create_dropped_g1(),
             f"G1 without torques is dropped onto its soles from {1e3 * DROP_HEIGHT:g} mm",
             "base position / m",
             base_position,
@@ -125,16 +125,16 @@ def cases() -> Mapping[str, PrecisionCase]:
     }
 
 
-def flown_samples(case: PeerCase) -> Array:
+def exact_flight(case: PeerCase) -> Array:
     """Compute the exact coordinates (samples, nq) of a flight."""
     samples, q, u = [case.q], case.q, case.u
     for _ in sample_times(case.seconds)[1:]:
-        q, u = peer_cases.flown(case.robot, q, u, INTERVAL, 0.0)
+        q, u = peer_cases.integrate_flight(case.robot, q, u, INTERVAL, 0.0)
         samples.append(q)
     return np.array(samples)
 
 
-def rolling_sphere() -> PeerCase:
+def create_rolling_sphere() -> PeerCase:
     """Create a sphere that touches the ground and slides along x without spin."""
     sphere = Robot.of(bodies.sphere())
     q = np.asarray(bodies.pose([0.0, 0.0, RADIUS - TOUCH]))
@@ -142,7 +142,7 @@ def rolling_sphere() -> PeerCase:
     return PeerCase(replace(sphere, keyframes={"stand": q}), q, u, ROLL_TIME)
 
 
-def rolled(seconds: float) -> Array:
+def exact_roll(seconds: float) -> Array:
     """Compute the exact horizontal position (samples, 2), in m, of the sphere.
 
     Coulomb friction slows it until t = 2 v / (7 mu g); then it rolls at 5/7 of its initial speed.
@@ -155,10 +155,10 @@ def rolled(seconds: float) -> Array:
     return np.column_stack([x, np.zeros_like(x)])
 
 
-def dropped_g1() -> PeerCase:
+def create_dropped_g1() -> PeerCase:
     """Create G1 above the ground with only the spheres of its soles, without limits and motors."""
     robot = robots.load("g1")
-    below = set(soles(robot))
+    below = set(find_soles(robot))
     spheres = [c for c in robot.candidates if c.body in below]
     q = np.zeros(robot.nq)
     q[3] = 1.0

@@ -40,7 +40,8 @@ def print_precision(results: Mapping[str, Any]) -> None:
 def case_table(case: Mapping[str, Any], curves: Sequence[Mapping[str, Any]]) -> Table:
     """Make a table with the error and the processor time of every run of a case."""
     table = Table(
-        title=f"{case['title']}: error of the {case['error']}, and processor ms per simulated s",
+        title=f"{case['title']}: error of the {case['error']}, processor time in ms per simulated"
+        " second",
         title_justify="left",
         box=SIMPLE_HEAD,
         padding=(0, 1, 0, 0),

@@ -23,7 +23,7 @@ TORQUES = "torques"
 
 
 @dataclass(frozen=True, eq=False)
-class Replayed:
+class ReplayedRun:
     """Worlds of a simulation whose torques are replayed."""
 
     worlds: Worlds
@@ -34,7 +34,7 @@ class Replayed:
     """Number of steps with recorded torques."""
 
     @staticmethod
-    def of(simulation: Simulation, torques: Array) -> Replayed:
+    def of(simulation: Simulation, torques: Array) -> ReplayedRun:
         """Start from the state of a simulation with torques (steps, worlds, actuators), N m."""
         step = step_program(replace(simulation.plan, controller=None))
         program = with_torque_table(step, torques)
@@ -46,7 +46,9 @@ class Replayed:
             for register in program.of_kind("state", "parameter")
             if register.name in simulation.backend
         }
-        return Replayed(worlds, start | {"world": np.arange(float(count))[:, None]}, len(torques))
+        return ReplayedRun(
+            worlds, start | {"world": np.arange(float(count))[:, None]}, len(torques)
+        )
 
     def time(self) -> float:
         """Time all steps from the start; return the seconds per step and world."""

@@ -196,7 +196,7 @@ def print_whole(results: dict[str, Any]) -> None:
 
 def robot_table(rows: Sequence[dict[str, Any]]) -> ResultTable:
     """Create the table of robots in their default gaits."""
-    return ResultTable(ROBOT_COLUMNS, [_robot_cells(row) for row in rows], ROBOT_TEXTS)
+    return ResultTable(ROBOT_COLUMNS, [_format_robot_cells(row) for row in rows], ROBOT_TEXTS)
 
 
 def print_robots(results: dict[str, Any]) -> None:
@@ -205,7 +205,7 @@ def print_robots(results: dict[str, Any]) -> None:
     robot_table(results["rows"]).print("\n".join(lines))
 
 
-def _robot_cells(row: dict[str, Any]) -> list[str]:
+def _format_robot_cells(row: dict[str, Any]) -> list[str]:
     """Format the row of one robot; one that was not measured has its problem only."""
     name, problem = short_name(row["robot"]), row["problem"]
     if "dof" not in row:

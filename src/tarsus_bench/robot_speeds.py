@@ -22,10 +22,17 @@ import numpy as np
 
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusError
-from tarsus.morphology.feet import feet
+from tarsus.morphology.feet import find_feet
 from tarsus.mujoco_runs.library import mujoco
 from tarsus.mujoco_runs.replay import Replay
-from tarsus.mujoco_runs.settings import DEFAULT, TUNED, SettingsSelection, footnotes, label, named
+from tarsus.mujoco_runs.settings import (
+    DEFAULT,
+    TUNED,
+    SettingsSelection,
+    describe_sets,
+    find_settings,
+    row_label,
+)
 from tarsus.mujoco_runs.simulation import MujocoSimulation
 from tarsus.processes import WorkerPool
 from tarsus.program.run import machine
@@ -38,7 +45,7 @@ from tarsus_bench.whole_robots import INITIAL_VELOCITY, ThrownWorlds
 
 WORLDS = 1024
 QUICK_ROBOTS = ("mini_cheetah", "hoap1")
-PEERS = (label(DEFAULT), label(TUNED))
+PEERS = (row_label(DEFAULT), row_label(TUNED))
 OURS = ("one", "batch", "batch32")
 
 
@@ -107,18 +114,18 @@ def robot_row(
     compiling = compile_seconds(name, file)
     progress(": compiling")
     ours = {
-        "one": thrown(robot, 1),
-        "batch": thrown(robot, WORLDS),
-        "batch32": thrown(robot, WORLDS, precision="float32"),
+        "one": create_thrown_worlds(robot, 1),
+        "batch": create_thrown_worlds(robot, WORLDS),
+        "batch32": create_thrown_worlds(robot, WORLDS, precision="float32"),
     }
     batch = ours["batch"].simulation
     progress(": running in MuJoCo")
-    peers, problems = replays(robot, batch.dt, effort.seconds)
+    peers, problems = create_replays(robot, batch.dt, effort.seconds)
 
     # times, then solver statistics
     times = measure(peers, ours, effort, lambda text: progress(f": {text}"))
     progress(": counting iterations")
-    solver = ours["batch"].counted(effort.batch_seconds)
+    solver = ours["batch"].collect_statistics(effort.batch_seconds)
     return {
         "robot": name,
         "dof": robot.nu,
@@ -136,13 +143,13 @@ def robot_row(
     }
 
 
-def thrown(robot: Robot, worlds: int, **options: Any) -> ThrownWorlds:
+def create_thrown_worlds(robot: Robot, worlds: int, **options: Any) -> ThrownWorlds:
     """Create worlds in the default gait; those of a batch have random initial velocities."""
     simulation = Simulation(robot, controller=AUTO, worlds=worlds, threads=1, **options)
-    return ThrownWorlds.starting(simulation, worlds > 1)
+    return ThrownWorlds.start_worlds(simulation, worlds > 1)
 
 
-def replays(robot: Robot, dt: float, seconds: float) -> tuple[dict[str, Replay], list[str]]:
+def create_replays(robot: Robot, dt: float, seconds: float) -> tuple[dict[str, Replay], list[str]]:
     """Run the default gait in MuJoCo, on the feet if the robot has any.
 
     Returns
@@ -152,7 +159,7 @@ def replays(robot: Robot, dt: float, seconds: float) -> tuple[dict[str, Replay],
     problems
         Reasons for missing replays.
     """
-    contacts = "feet" if robot.floating and feet(robot) else None
+    contacts = "feet" if robot.floating and find_feet(robot) else None
     peers, problems = dict[str, Replay](), list[str]()
     for name, (settings, _) in SettingsSelection().for_robot(robot).items():
         try:
@@ -221,11 +228,13 @@ def settings(effort: Effort) -> dict[str, Any]:
         "mujoco": (
             "replays the torques of the same gait with the feet as contacts, so that its controller"
             " does not count; "
-            + "; ".join(footnotes({label(name): named(name) for name in (DEFAULT, TUNED)}))
+            + "; ".join(
+                describe_sets({row_label(name): find_settings(name) for name in (DEFAULT, TUNED)})
+            )
         ),
         "effort": asdict(effort),
         "statistic": "median over interleaved rounds of processor times, one thread",
-        "processor": f"{machine.host().cpu}, {os.cpu_count()} cores",
+        "processor": f"{machine.detect_host().cpu}, {os.cpu_count()} cores",
         "versions": (
             f"Python {platform.python_version()}, MuJoCo {mujoco().__version__},"
             f" NumPy {np.__version__}"

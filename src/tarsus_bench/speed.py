@@ -18,7 +18,14 @@ from tarsus.contact.laws.moreau import Moreau
 from tarsus.control.gaits.trot import Trot
 from tarsus.dynamics.robot import Robot
 from tarsus.mujoco_runs.replay import Replay, frictionless_joints
-from tarsus.mujoco_runs.settings import DEFAULT, TUNED, MujocoSettings, footnotes, label, tuned
+from tarsus.mujoco_runs.settings import (
+    DEFAULT,
+    TUNED,
+    MujocoSettings,
+    describe_sets,
+    row_label,
+    tuned_settings,
+)
 from tarsus.mujoco_runs.simulation import MujocoSimulation
 from tarsus.program.codegen.layout import Target
 from tarsus.program.run import machine, native
@@ -29,7 +36,10 @@ from tarsus_bench.instruction_bound import clock, operations_taken
 
 DT, FRICTION, SECONDS, WORLDS, ROUNDS = 0.0025, 0.8, 2.0, 4096, 7
 BATCH_SECONDS = 0.4  # of trot per round for 4096 worlds: one gait cycle
-PEERS = {label(TUNED): tuned(FRICTION), label(DEFAULT): MujocoSettings(mu=FRICTION)}
+PEERS = {
+    row_label(TUNED): tuned_settings(FRICTION),
+    row_label(DEFAULT): MujocoSettings(mu=FRICTION),
+}
 PIPES = 2  # vector instructions per cycle that the instruction bound assumes
 
 
@@ -93,7 +103,7 @@ def bench(progress: Callable[[str], None] = lambda text: None) -> dict[str, Any]
             name: {k: each[k] for k in ("distance", "iterations_mean", "residuals")}
             for name, each in ({"tarsus": numbers} | theirs).items()
         },
-        "settings": settings(theirs[label(TUNED)]["engine_version"], sims["batch64"], hertz),
+        "settings": settings(theirs[row_label(TUNED)]["engine_version"], sims["batch64"], hertz),
     }
 
 
@@ -112,13 +122,13 @@ def settings(version: str, batch: Batch, hertz: float) -> dict[str, Any]:
         "friction": FRICTION,
         "law": "moreau, solver newton, T_rel = T_abs = 1e-6 (float32: 1e-4)",
         "mujoco": f"{version}, rollout, one thread; ratios are to tuned unless they say default",
-        "mujoco_settings": "; ".join(footnotes(PEERS)),
+        "mujoco_settings": "; ".join(describe_sets(PEERS)),
         "worlds": WORLDS,
         "seconds": {"one world": SECONDS, "batch": BATCH_SECONDS},
         "rounds": ROUNDS,
         "statistic": "median over the rounds of the ratio within a round",
         "lanes": batch.lanes,
-        "processor": f"{machine.host().cpu}, {os.cpu_count()} cores,"
+        "processor": f"{machine.detect_host().cpu}, {os.cpu_count()} cores,"
         f" {hertz / 1e9:.2f} GHz measured",
         "python": platform.python_version(),
     }
@@ -154,7 +164,7 @@ def compile_times(robot: Robot) -> dict[str, float]:
     """Measure the seconds to build, optimize and generate code without a cache, by lanes."""
     simulation = Simulation(robot, Moreau(mu=FRICTION), controller=Trot(), dt=DT)
     times = {}
-    for lanes in (1, machine.host().lanes(64)):
+    for lanes in (1, machine.detect_host().lanes(64)):
         began = perf_counter()
         native.compile_to_assembly(simulation.program, Target(lanes))
         times[f"lanes_{lanes}"] = perf_counter() - began
@@ -191,7 +201,7 @@ def measure(
     def record(name: str, value: float) -> None:
         times.setdefault(name, []).append(value)
 
-    one, peer = sims["one"].simulation, peers[label(TUNED)]
+    one, peer = sims["one"].simulation, peers[row_label(TUNED)]
     counted = one.run(SECONDS)
     for k in range(ROUNDS):
         progress(f"round {k + 1} of {ROUNDS}")
@@ -199,7 +209,7 @@ def measure(
         record("call", _time_calls(one, 4000))
         record("one", median(sims["one"].time(SECONDS) for _ in range(5)))
         record("peer_rollout", median(peer.rollout() for _ in range(5)))
-        record("peer_default", median(peers[label(DEFAULT)].rollout() for _ in range(5)))
+        record("peer_default", median(peers[row_label(DEFAULT)].rollout() for _ in range(5)))
         for name in ("batch32", "batch64", "two_threads"):
             record(name, sims[name].time(BATCH_SECONDS))
     return times, float(counted["iterations"].mean())

@@ -21,13 +21,13 @@ from tarsus.control.gaits.walk import Walk
 from tarsus.dynamics.robot import Robot
 from tarsus.mujoco_runs.library import mujoco
 from tarsus.mujoco_runs.replay import Replay, frictionless_joints
-from tarsus.mujoco_runs.settings import TUNED, footnotes, label, tuned
+from tarsus.mujoco_runs.settings import TUNED, describe_sets, row_label, tuned_settings
 from tarsus.mujoco_runs.simulation import MujocoSimulation
 from tarsus.program.run import machine
 from tarsus.simulation.options import Options
 from tarsus.simulation.recording.summary import summary
 from tarsus.simulation.simulation import Simulation
-from tarsus_bench.replayed import Replayed
+from tarsus_bench.replayed import ReplayedRun
 from tarsus_bench.speed import Batch, Times, ratio
 
 Array = NDArray[np.float64]
@@ -62,24 +62,26 @@ def cost(name: str, progress: Callable[[str], None]) -> dict[str, Any]:
     # the walk in MuJoCo
     robot = frictionless_joints(robots.load(name))
     progress(f"{name} walking in MuJoCo")
-    theirs = MujocoSimulation(robot, tuned(FRICTION), controller=Walk(), dt=DT, contacts="feet")
+    theirs = MujocoSimulation(
+        robot, tuned_settings(FRICTION), controller=Walk(), dt=DT, contacts="feet"
+    )
     log = theirs.run(SECONDS)
     peer, figures = theirs.replay(log), summary(theirs, log)
 
     # the walk in Tarsus, counted and timed
     progress(f"compiling {name}")
     loops = {
-        "one": Batch(walking(robot, 1)),
-        "batch": Batch(walking(robot, WORLDS)),
-        "batch32": Batch(walking(robot, WORLDS, "float32")),
+        "one": Batch(create_walk(robot, 1)),
+        "batch": Batch(create_walk(robot, WORLDS)),
+        "batch32": Batch(create_walk(robot, WORLDS, "float32")),
     }
     seconds = {"one": SECONDS, "batch": BATCH_SECONDS, "batch32": BATCH_SECONDS}
     solver, again, reached = {}, {}, {}
     for row, loop in loops.items():
-        solver[row], torques = counted(loop.simulation, seconds[row])
+        solver[row], torques = count_iterations(loop.simulation, seconds[row])
         reached[row] = float(loop.simulation.backend.get("q")[0, 0])
         loop.simulation.reset()
-        again[row] = Replayed.of(loop.simulation, torques)
+        again[row] = ReplayedRun.of(loop.simulation, torques)
     times = measure(peer, loops, again, lambda text: progress(f"{name}: {text}"))
     return {
         "robot": name,
@@ -100,7 +102,7 @@ def cost(name: str, progress: Callable[[str], None]) -> dict[str, Any]:
     }
 
 
-def walking(robot: Robot, worlds: int, precision: str = "float64") -> Simulation:
+def create_walk(robot: Robot, worlds: int, precision: str = "float64") -> Simulation:
     """Create a simulation at the walk's default speed; many worlds have speeds up to it."""
     options: Options = {"worlds": worlds, "precision": precision, "contacts": "feet"}
     simulation = Simulation(robot, Moreau(mu=FRICTION), controller=Walk(), dt=DT, **options)
@@ -109,7 +111,7 @@ def walking(robot: Robot, worlds: int, precision: str = "float64") -> Simulation
     return simulation
 
 
-def counted(simulation: Simulation, seconds: float) -> tuple[dict[str, float], Array]:
+def count_iterations(simulation: Simulation, seconds: float) -> tuple[dict[str, float], Array]:
     """Run a simulation, count its solver iterations, and record its torques.
 
     Returns
@@ -148,7 +150,7 @@ def counted(simulation: Simulation, seconds: float) -> tuple[dict[str, float], A
 def measure(
     peer: Replay,
     loops: dict[str, Batch],
-    again: dict[str, Replayed],
+    again: dict[str, ReplayedRun],
     progress: Callable[[str], None],
 ) -> Times:
     """Measure the seconds per world-step of all rows in interleaved rounds."""
@@ -180,11 +182,11 @@ def settings() -> dict[str, Any]:
         ),
         "mujoco": (
             f"{mujoco().__version__}, rollout, one thread;"
-            f" {footnotes({label(TUNED): tuned(FRICTION)})[0]}"
+            f" {describe_sets({row_label(TUNED): tuned_settings(FRICTION)})[0]}"
         ),
         "worlds": f"{WORLDS} on one thread, commanded speeds from 0",
         "seconds": {"one world": SECONDS, "batch": BATCH_SECONDS},
         "rounds": ROUNDS,
         "statistic": "median over the rounds of the ratio within a round",
-        "processor": f"{machine.host().cpu}, {os.cpu_count()} cores",
+        "processor": f"{machine.detect_host().cpu}, {os.cpu_count()} cores",
     }

@@ -7,17 +7,17 @@ from dataclasses import replace
 import numpy as np
 
 from tarsus import robots
-from tarsus.control.servo import gains
+from tarsus.control.servo import size_gains
 from tarsus.dynamics.robot import Robot
 from tarsus.model.file_actuators import FileActuator
-from tarsus.morphology.feet import feet
+from tarsus.morphology.feet import find_feet
 from tarsus.simulation.default_controller import prepare
 
 STICTION = 0.5  # N m, dry friction of every joint
 GAINS_DT = 0.001  # s, for which servos are tuned; for 2 ms those of G1's ankles would be softer
 
 
-def whole(name: str, stiction: float = STICTION) -> Robot:
+def load_with_servos(name: str, stiction: float = STICTION) -> Robot:
     """Load a robot with the servos of its file, or with position servos tuned for its weight.
 
     Parameters
@@ -39,7 +39,7 @@ def whole(name: str, stiction: float = STICTION) -> Robot:
     if has_servos and "stand" in robot.signals:
         return _with_stiction(robot, stiction)
     # servos that hold this posture
-    tuned = gains(robot, q, feet(robot), GAINS_DT)
+    tuned = size_gains(robot, q, find_feet(robot), GAINS_DT)
     joints = zip(robot.bodies, robot.q_slices, strict=True)
     index = {body.joint.name: indices.start for body, indices in joints}
     servos = tuple(

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from tarsus.contact.laws.moreau import Moreau
 from tarsus.dynamics.robot import Robot
-from tarsus.morphology.feet import feet
+from tarsus.morphology.feet import find_feet
 from tarsus.mujoco_runs.library import mujoco
 from tarsus.mujoco_runs.replay import Replay
 from tarsus.mujoco_runs.whole_robot import with_pairs_and_servos
@@ -29,7 +29,7 @@ from tarsus.mujoco_runs.worlds import MujocoWorlds, physics_states
 from tarsus.program.run import machine
 from tarsus.simulation.simulation import Simulation
 from tarsus_bench.speed import Times, ratio
-from tarsus_bench.whole_cases import STICTION, has_friction, whole
+from tarsus_bench.whole_cases import STICTION, has_friction, load_with_servos
 
 Array = NDArray[np.float64]
 ROBOTS = ("g1", "anymal_c")
@@ -63,10 +63,10 @@ def whole_costs(
     """
     rows = []
     for name in names:
-        original = whole(name, 0.0)
+        original = load_with_servos(name, 0.0)
         rows.append(cost(original, name, progress))
         if not has_friction(original):
-            rows.append(cost(whole(name), f"{name}, with friction", progress))
+            rows.append(cost(load_with_servos(name), f"{name}, with friction", progress))
     return {"rows": rows, "worlds": WORLDS, "settings": settings()}
 
 
@@ -86,7 +86,7 @@ def cost(robot: Robot, name: str, progress: Callable[[str], None]) -> dict[str, 
 
     # timing, then solver statistics
     times = measure(peer, ours, lambda text: progress(f"{name}: {text}"))
-    solver = {row: worlds.counted() for row, worlds in ours.items()}
+    solver = {row: worlds.collect_statistics() for row, worlds in ours.items()}
     against_batch = None
     if "peer_batch" in times:
         against_batch = {row: ratio(times, "peer_batch", row) for row in ("batch", "batch32")}
@@ -125,14 +125,14 @@ class ThrownWorlds:
             dt=DT,
             worlds=worlds,
             precision=precision,
-            contacts=[candidate.name for candidate in feet(robot)],
+            contacts=[candidate.name for candidate in find_feet(robot)],
             actuators="file",
             self_collision=True,
         )
-        return ThrownWorlds.starting(simulation)
+        return ThrownWorlds.start_worlds(simulation)
 
     @staticmethod
-    def starting(simulation: Simulation, moving: bool = True) -> ThrownWorlds:
+    def start_worlds(simulation: Simulation, moving: bool = True) -> ThrownWorlds:
         """Start the worlds of a simulation, with different velocities if they are `moving`."""
         worlds, nu = simulation.worlds, simulation.robot.nu
         if moving:
@@ -150,7 +150,7 @@ class ThrownWorlds:
         steps = round(seconds / self.simulation.dt)
         return (process_time() - began) / steps / self.simulation.worlds
 
-    def counted(self, seconds: float = SECONDS) -> dict[str, float]:
+    def collect_statistics(self, seconds: float = SECONDS) -> dict[str, float]:
         """Run from the start and collect statistics.
 
         They are the mean and maximum of the iterations per step, the numbers of steps and of
@@ -251,5 +251,5 @@ def settings() -> dict[str, Any]:
         "seconds": SECONDS,
         "rounds": ROUNDS,
         "statistic": "median over the rounds of the ratio of processor times within a round",
-        "processor": f"{machine.host().cpu}, {os.cpu_count()} cores",
+        "processor": f"{machine.detect_host().cpu}, {os.cpu_count()} cores",
     }

@@ -123,7 +123,7 @@ def measure(
         "engines": settings,
         "missing": {row["engine"]: row["install"] for row in missing},
         "settings": {
-            "processor": f"{machine.host().cpu}, {os.cpu_count()} cores",
+            "processor": f"{machine.detect_host().cpu}, {os.cpu_count()} cores",
             "time": f"processor time of the motion on one core, median of {ROUNDS}",
             "reference": f"the same variant at dt = {1e3 * REFERENCE_DT:g} ms, or the exact motion",
             "error": f"largest distance at the multiples of {1e3 * INTERVAL:g} ms",

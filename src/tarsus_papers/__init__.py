@@ -115,7 +115,7 @@ def reproduce(
     return record
 
 
-def failed(record: Mapping[str, Any]) -> list[str]:
+def failed_checks(record: Mapping[str, Any]) -> list[str]:
     """Return the failed checks of a record, one sentence each."""
     return [
         f"{name}: {check['claim']}: {check['got']}"

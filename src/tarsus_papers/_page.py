@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
-from tarsus.viewer.html_page import document, grid
-from tarsus.viewer.html_page import lines as svg
+from tarsus.viewer.html_page import build_document, build_grid
+from tarsus.viewer.html_page import embed_svg as svg
 from tarsus_papers.base import Check, Exhibit, Experiment, Finding, Number, Row, Table
 
 MIN_RATIO = 1e-3  # smaller ratios are shown as an upper limit
@@ -21,7 +21,7 @@ def page(experiment: Experiment, results: Mapping[str, Finding], record: Mapping
     body = [_head(experiment, record), _contents(parts)]
     body += [_section(part, results[part.name]) for part in parts]
     body.append(_foot(record))
-    return document(experiment.title, body)
+    return build_document(experiment.title, body)
 
 
 def _head(experiment: Experiment, record: Mapping[str, Any]) -> str:
@@ -88,7 +88,7 @@ def _rows(rows: Sequence[Row]) -> str:
         "".join(f'<td class="{names.get(k, "")}">{_cell(line[k])}</td>' for k in shown)
         for line in cells
     ]
-    return grid(head, lines, "full")
+    return build_grid(head, lines, "full")
 
 
 def _table(table: Table) -> str:
@@ -109,7 +109,7 @@ def _table(table: Table) -> str:
         for line in table.rows
     ]
     title = f"<h3>{escape(table.title)}</h3>\n" if table.title else ""
-    return title + grid(head, lines)
+    return title + build_grid(head, lines)
 
 
 def _checks(checks: Sequence[Check]) -> str:
@@ -144,16 +144,16 @@ def _foot(record: Mapping[str, Any]) -> str:
 def _cell(value: Number) -> str:
     if value is None:
         return '<span class="dim">&ndash;</span>'
-    return escape(value) if isinstance(value, str) else formatted(value)
+    return escape(value) if isinstance(value, str) else format_number(value)
 
 
 def _times(ratio: float | None) -> str:
     if ratio is None:
         return ""
-    return f"{formatted(ratio, 2)}×" if abs(ratio) >= MIN_RATIO else f"below {MIN_RATIO:g}×"
+    return f"{format_number(ratio, 2)}×" if abs(ratio) >= MIN_RATIO else f"below {MIN_RATIO:g}×"
 
 
-def formatted(value: float, digits: int = 3) -> str:
+def format_number(value: float, digits: int = 3) -> str:
     """Return a number as HTML text with a number of significant digits.
 
     Thousands are separated, and very small or large numbers get a power of ten.

@@ -13,7 +13,7 @@ from typing import Any
 
 from tarsus.errors import InvalidFile
 from tarsus.files import json_value, write_text
-from tarsus.program.run.machine import host
+from tarsus.program.run.machine import detect_host
 from tarsus_papers.base import Experiment, Finding
 
 LIBRARIES = ("tarsus", "numpy", "casadi", "llvmlite", "matplotlib")
@@ -54,7 +54,7 @@ def record(
 
 def machine() -> dict[str, str]:
     """Return processor, cores and system, in words."""
-    cpu_info = host()
+    cpu_info = detect_host()
     return {
         "processor": (
             f"{_processor()} ({cpu_info.cpu}, {cpu_info.lanes(64)} 64-bit lanes per instruction)"

@@ -23,7 +23,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from tarsus.errors import unknown_name
+from tarsus.errors import unknown_name_error
 from tarsus.references.reference import Reference
 
 if TYPE_CHECKING:
@@ -219,7 +219,7 @@ class Experiment:
         while waiting:
             name = waiting.pop()
             if name not in known:
-                raise unknown_name("part", name, known)
+                raise unknown_name_error("part", name, known)
             if name not in wanted:
                 wanted.add(name)
                 waiting += known[name].needs

@@ -1,8 +1,8 @@
 """Tarsus as a physics backend of `unisim-core`, the interface of UniLab; extra `unisim`."""
 
-from tarsus.installation import missing_package
+from tarsus.installation import missing_package_error
 
 try:
     import unisim as unisim
 except ImportError:
-    raise missing_package("unisim-core", "this", "unisim") from None
+    raise missing_package_error("unisim-core", "this", "unisim") from None

@@ -37,7 +37,7 @@ from tarsus_unisim import tables
 from tarsus_unisim.bodies import BodyStates
 from tarsus_unisim.model import UnsupportedError
 from tarsus_unisim.randomization import Randomization
-from tarsus_unisim.scene import Gains, robot_of, with_servos
+from tarsus_unisim.scene import Gains, load_robot, with_servos
 from tarsus_unisim.tensors import STATE
 from tarsus_unisim.wrenches import Wrenches
 
@@ -95,14 +95,14 @@ class TarsusBackend(Randomization):
         for option, name in (("controller", "set_pre_step_control"), ("worlds", "num_envs")):
             if option in options:
                 raise UnknownName(f"this backend has no option {option}; use {name}.", option)
-        robot, keyframe = robot_of(scene)
+        robot, keyframe = load_robot(scene)
         if servos is not None:
             robot = with_servos(robot, servos)
         uses_file = robot.file_actuators and all(a.simulated for a in robot.file_actuators)
         given: dict[str, Any] = {"actuators": FILE if uses_file else MOTOR}
         given |= {"keyframe": keyframe} if keyframe else {}
         if randomized:
-            given["varied"] = tables.varied(robot)
+            given["varied"] = tables.varied_option(robot)
         # worlds
         given |= options | {"worlds": num_envs, "dt": sim_dt}
         self.simulation = Simulation(robot, **given)
@@ -193,7 +193,7 @@ class TarsusBackend(Randomization):
         shapes = (len(rows), q.shape[1]), (len(rows), u.shape[1])
         if (np.shape(qpos), np.shape(qvel)) != shapes:
             raise ValueError(f"qpos and qvel must have shapes {shapes[0]} and {shapes[1]}.")
-        q[rows], u[rows] = self._normalized(np.array(qpos, float)), qvel
+        q[rows], u[rows] = self._normalize(np.array(qpos, float)), qvel
         terms = randomization.requested_terms() if randomization else ()
         values = {term: getattr(randomization, term) for term in terms}
         new = self.tables.check(rows, values)
@@ -206,7 +206,7 @@ class TarsusBackend(Randomization):
             self.simulation.set(where=where, q=q, u=u)
         return None
 
-    def _normalized(self, q: Array) -> Array:
+    def _normalize(self, q: Array) -> Array:
         """Normalize quaternions that deviate from unit length by round-off."""
         for body, columns in zip(self.model.bodies, self.model.q_slices, strict=True):
             if body.joint.kind in ("free", "ball"):

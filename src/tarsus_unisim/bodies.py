@@ -31,7 +31,7 @@ class BodyStates:
 
     def __init__(self, mechanism: Mechanism, worlds: int, threads: int) -> None:
         self.mechanism, self._size = mechanism, (worlds, threads)
-        links = [link(mechanism, i) for i in range(len(mechanism.bodies))]
+        links = [link_frame(mechanism, i) for i in range(len(mechanism.bodies))]
         others = {frame.name: frame for frame in mechanism.frames}
         extra = [others[name] for name in others if name not in mechanism.body_names]
         self.frames = (*links, *extra)
@@ -69,7 +69,7 @@ class BodyStates:
         return self._compiled[chosen]
 
 
-def link(mechanism: Mechanism, number: int) -> Frame:
+def link_frame(mechanism: Mechanism, number: int) -> Frame:
     """Return the frame of a body as in its file; Tarsus puts body frames at their joints."""
     name = mechanism.bodies[number].name
     origins = [f for f in mechanism.frames if f.body == number and f.name == f"{name}/origin"]
@@ -87,11 +87,11 @@ def dof_values(robot: Mechanism, field: str) -> Array:
 
 def center_in_link(mechanism: Mechanism, number: int) -> Array:
     """Return the center of mass of a body in its link frame, shape (3,), in m."""
-    body, frame = mechanism.bodies[number], link(mechanism, number)
+    body, frame = mechanism.bodies[number], link_frame(mechanism, number)
     return frame.rotation.T @ (body.inertia.com - frame.position)
 
 
 def from_link(mechanism: Mechanism, number: int, point: Array) -> Array:
     """Return a point of a link, shape (..., 3), in the frame of its body."""
-    frame = link(mechanism, number)
+    frame = link_frame(mechanism, number)
     return point @ frame.rotation.T + frame.position

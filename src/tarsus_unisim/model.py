@@ -12,7 +12,7 @@ from unisim.backend.base import PublicStateWidths, RootStateLayout
 from unisim.errors import UnsupportedCapabilityError
 
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import InvalidValue, unknown_name
+from tarsus.errors import InvalidValue, unknown_name_error
 from tarsus.simulation.simulation import Simulation
 from tarsus_unisim.bodies import SCALAR, BodyStates, dof_values
 
@@ -109,7 +109,7 @@ class ModelQueries(SimBackend):
     def get_keyframe_qpos(self, name: str) -> Array:
         """Return the coordinates of a keyframe, (nq,); raise ValueError for an unknown name."""
         if name not in self.model.keyframes:
-            raise unknown_name("keyframe", name, self.model.keyframes)
+            raise unknown_name_error("keyframe", name, self.model.keyframes)
         return np.array(self.model.keyframes[name], float)
 
     def get_default_qpos(self) -> Array:
@@ -139,14 +139,14 @@ class ModelQueries(SimBackend):
         return self._ids("body", names, self.bodies.names)
 
     def get_site_ids(self, names: Sequence[str]) -> NDArray[np.int32]:
-        """Return indices as `get_body_ids`: that of a body is that of its frame."""
+        """Return indices as `get_body_ids` does; a body has the index of its frame."""
         return self._ids("site", names, self.bodies.names)
 
     @staticmethod
     def _ids(kind: str, names: Sequence[str], known: Sequence[str]) -> NDArray[np.int32]:
         for name in names:
             if name not in known:
-                raise unknown_name(kind, name, known)
+                raise unknown_name_error(kind, name, known)
         return np.array([known.index(name) for name in names], np.int32)
 
     def get_body_subtree_ids(self, root_body_id: int) -> NDArray[np.int32]:

@@ -103,7 +103,8 @@ class Randomization(TensorLifecycle):
         change, q, u = np.asarray(op.payload, float), self._q, self._u.astype(float)
         if np.asarray(op.body_ids).tolist() != [0] or change.shape != (self.num_envs, 1, 3):
             raise UnsupportedError(
-                "only the velocity of the base can be changed, by an array (num_envs, 1, 3)."
+                "only the velocity of the base can be changed; pass an array of shape"
+                " (num_envs, 1, 3)."
             )
         increment = _into_body(q[:, 3:7], change[:, 0]) if columns.start else change[:, 0]
         u[:, columns] += increment

@@ -18,7 +18,7 @@ from tarsus_unisim.model import UnsupportedError
 Gains = tuple[ArrayLike, ArrayLike]
 
 
-def robot_of(scene: SceneCfg | Robot | str | Path) -> tuple[Robot, str | None]:
+def load_robot(scene: SceneCfg | Robot | str | Path) -> tuple[Robot, str | None]:
     """Return the robot of a scene and its initial keyframe; raise TarsusError without a file."""
     if not isinstance(scene, SceneCfg):
         return resolve.robot(str(scene) if isinstance(scene, Path) else scene), None

@@ -32,14 +32,14 @@ SERVOS = {"kp": "kp", "kd": "kv"}
 MASS, CENTER, FRICTION = "body_mass", "body_ipos", "geom_friction"
 
 
-def varied(mechanism: Mechanism) -> dict[str, Any]:
+def varied_option(mechanism: Mechanism) -> dict[str, Any]:
     """Return the option `varied` of a simulation whose masses and joints become tables."""
     bodies = [body.name for body in mechanism.bodies if body.inertia.mass > 0]
     options: dict[str, Any] = {"mass": bodies, "com": bodies, "inertia": bodies}
     joints = [body.joint for body in mechanism.bodies if body.joint.kind in SCALAR]
     if joints:
         options |= {"armature": "all", "damping": "all"}
-    if any(joint.rubs for joint in joints):
+    if any(joint.has_dry_friction for joint in joints):
         options["dry_friction"] = "all"
     return options
 

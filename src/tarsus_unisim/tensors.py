@@ -20,7 +20,7 @@ from unisim.backend.base import (
 )
 from unisim.dr.types import TensorResetRandomizationPayload
 
-from tarsus.errors import MissingPackage, unknown_name
+from tarsus.errors import MissingPackage, unknown_name_error
 from tarsus.installation import package_install_command
 from tarsus_unisim.model import ModelQueries, UnsupportedError
 
@@ -46,7 +46,7 @@ def _torch() -> Any:
     return torch
 
 
-def _checked(name: str, value: Any, shape: tuple[int, ...], dtype: str) -> Array:
+def _check_tensor(name: str, value: Any, shape: tuple[int, ...], dtype: str) -> Array:
     """Return the numbers of a tensor; raise TypeError or ValueError if it breaks the interface."""
     torch = _torch()
     if not isinstance(value, torch.Tensor) or value.dtype != getattr(torch, dtype):
@@ -107,7 +107,7 @@ class TensorLifecycle(ModelQueries):
     def get_tracked_body_views(
         self, body_names: Sequence[str] | None = None, device: Any | None = None
     ) -> TrackedBodyStateViews:
-        """Return poses and velocities of bodies, world axes; of all bodies without names."""
+        """Return poses and velocities of bodies, world axes; by default of all bodies."""
         names = tuple(self.model.body_names if body_names is None else body_names)
         state = self._body_state(self.get_body_ids(names))
         parts = [_tensor(state[..., columns], device) for columns in TRACKED.values()]
@@ -116,7 +116,7 @@ class TensorLifecycle(ModelQueries):
     def step_tensor(self, ctrl: Any, nsteps: int = 1) -> dict[str, Any] | None:
         """Advance with constant control signals, (num_envs, num_actuators)."""
         shape = (self.num_envs, self.num_actuators)
-        return self._host_step(_checked("ctrl", ctrl, shape, "float32"), nsteps)
+        return self._host_step(_check_tensor("ctrl", ctrl, shape, "float32"), nsteps)
 
     def set_state_tensor(
         self,
@@ -126,10 +126,10 @@ class TensorLifecycle(ModelQueries):
         randomization: TensorResetRandomizationPayload | None = None,
     ) -> dict[str, Any] | None:
         """Set state and randomized numbers of the listed worlds; the others are not affected."""
-        rows = _checked("env_indices", env_indices, (len(env_indices),), "int64")
+        rows = _check_tensor("env_indices", env_indices, (len(env_indices),), "int64")
         state = (
-            _checked("qpos", qpos, (len(rows), self.model.nq), "float32"),
-            _checked("qvel", qvel, (len(rows), self.model.nu), "float32"),
+            _check_tensor("qpos", qpos, (len(rows), self.model.nq), "float32"),
+            _check_tensor("qvel", qvel, (len(rows), self.model.nu), "float32"),
         )
         return self._host_set_state(rows, *state, randomization)
 
@@ -148,10 +148,10 @@ class TensorLifecycle(ModelQueries):
         """
         if full_refresh:
             raise UnsupportedError("full_refresh is not supported: views are always up to date.")
-        rows = np.flatnonzero(_checked("reset_mask", reset_mask, (self.num_envs,), "bool"))
+        rows = np.flatnonzero(_check_tensor("reset_mask", reset_mask, (self.num_envs,), "bool"))
         state = (
-            _checked("qpos", qpos, (self.num_envs, self.model.nq), "float32")[rows],
-            _checked("qvel", qvel, (self.num_envs, self.model.nu), "float32")[rows],
+            _check_tensor("qpos", qpos, (self.num_envs, self.model.nq), "float32")[rows],
+            _check_tensor("qvel", qvel, (self.num_envs, self.model.nu), "float32")[rows],
         )
         selected = None
         if randomization is not None:
@@ -202,7 +202,7 @@ class TensorLifecycle(ModelQueries):
             body = name.removeprefix(prefix)
             if body != name and body in self.bodies.names:
                 return self._body_state(self.get_body_ids([body]))[:, 0, columns]
-        raise KeyError(str(unknown_name("sensor", name, self.get_sensor_names())))
+        raise KeyError(str(unknown_name_error("sensor", name, self.get_sensor_names())))
 
     def _bind_sensor_data_reader(self, names: tuple[str, ...]) -> Any:
         """Return a function that reads the sensors when it is called."""

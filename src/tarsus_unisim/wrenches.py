@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tarsus.simulation.simulation import Simulation
-from tarsus_unisim.bodies import BodyStates, link
+from tarsus_unisim.bodies import BodyStates, link_frame
 from tarsus_unisim.model import UnsupportedError
 from tarsus_unisim.tables import ModelTables
 
@@ -82,7 +82,7 @@ class Wrenches:
         robot, arms = self.simulation.robot, []
         for number in self.bodies:
             center = self._tables.center(number)
-            arms.append(np.broadcast_to(center, (len(q), 3)) @ link(robot, number).rotation)
+            arms.append(np.broadcast_to(center, (len(q), 3)) @ link_frame(robot, number).rotation)
         p = self._states(self.bodies, q, u)[..., 3:7]
         w, axis, arm = p[..., :1], p[..., 1:], np.stack(arms, axis=1)
         across = np.cross(axis, arm)

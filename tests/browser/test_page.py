@@ -22,7 +22,7 @@ from tarsus.viewer.live import Live
 from tarsus.viewer.live_panel import Choice
 from tarsus.viewer.page import Page
 from tarsus.viewer.playback import Playback
-from tarsus.viewer.track import track
+from tarsus.viewer.track import build_track
 
 pytestmark = pytest.mark.browser
 PATIENCE = 90.0  # s: software rendering on a busy machine
@@ -128,7 +128,7 @@ def page() -> Iterator[Page]:
 def test_a_log_is_drawn_and_scrubbing_moves_the_robot(
     browser: Any, page: Page, drawing: Callable[[Any], None]
 ) -> None:
-    log = track(tarsus.Simulation("mini_cheetah", controller="trot").run(1.5))
+    log = build_track(tarsus.Simulation("mini_cheetah", controller="trot").run(1.5))
     playback = Playback(page, [log], ["trot"])
     drawing(playback)
     visit = Visit(browser, page)

@@ -11,7 +11,7 @@ from helpers.bench import Bench, contacts
 from tarsus import registry
 from tarsus.contact.base import ForceLaw, Law
 from tarsus.control.gaits.stand import Stand
-from tarsus.parameters import declared, names_with_role
+from tarsus.parameters import declared_fields, names_with_role
 from tarsus.robots import mini_cheetah
 from tarsus.validation.bodies import RADIUS, G, point_mass, pose, sphere
 
@@ -31,7 +31,7 @@ def rebounding() -> dict[str, Law]:
         law = law_class(name)
         if {"rigid", "restitution"} & set(law.not_modeled):
             continue
-        solvers = declared(law)["solver"].choices if "solver" in declared(law) else {}
+        solvers = declared_fields(law)["solver"].choices if "solver" in declared_fields(law) else {}
         found |= {f"{name}-{s}": replace(law(), solver=s) for s in solvers} or {name: law()}
     return found
 

@@ -24,7 +24,7 @@ from tarsus.engines.base import Engine, NotModeled, Start
 from tarsus.engines.tarsus import TarsusEngine
 from tarsus.errors import TarsusError
 from tarsus.model.objects import Ball
-from tarsus.parameters import declared
+from tarsus.parameters import declared_fields
 from tarsus.program.ir import reference
 from tarsus.program.ir.trace import Builder
 from tarsus.references.reference import Citation
@@ -108,7 +108,7 @@ def test_a_stepper_conserves_momentum_and_has_its_order(name: str) -> None:
 def test_a_stepper_detects_contacts_within_the_step(name: str) -> None:
     stepper = stepper_of(name)
     assert stepper.instant is None or 0 <= stepper.instant <= 1
-    assert (TarsusEngine("moreau", name).refusal() == "") == stepper.takes_impulses
+    assert (TarsusEngine("moreau", name).refusal() == "") == stepper.supports_impulses
 
 
 @pytest.mark.parametrize("name", STEPPERS)
@@ -174,7 +174,7 @@ def test_a_gait_has_a_citation(name: str) -> None:
 def test_a_gait_documents_its_parameters_and_commands(name: str) -> None:
     gait = registry.member_class("tarsus.control.gaits", "gait", name, Controller)
     assert isinstance(gait, type)
-    assert set(declared(gait)) == {f.name for f in fields(gait)}  # type: ignore[arg-type]
+    assert set(declared_fields(gait)) == {f.name for f in fields(gait)}  # type: ignore[arg-type]
     for command in gait.commands:
         assert re.search(rf"\b{command}\b", gait.__doc__ or ""), command
 
@@ -183,7 +183,7 @@ def test_a_gait_documents_its_parameters_and_commands(name: str) -> None:
 def test_a_gait_returns_one_torque_per_motor_and_a_constant_memory_size(name: str) -> None:
     gait = registry.member_class("tarsus.control.gaits", "gait", name, Controller)()
     robots = (m.describe() for m in (mini_cheetah, hoap1))
-    robot = next(robot for robot in robots if gait.suits(robot) is None)
+    robot = next(robot for robot in robots if gait.why_unsuitable(robot) is None)
     remembered = gait.initial_memory(robot)
     sizes = {
         "t": 1, "q": robot.nq, "u": robot.nu, "command": len(gait.commands),

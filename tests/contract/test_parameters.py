@@ -16,7 +16,7 @@ from tarsus import registry
 from tarsus.contact.base import Law
 from tarsus.control.base import Controller
 from tarsus.errors import InvalidValue, UnknownName, Unsupported
-from tarsus.parameters import Parameter, declared, markdown, name_of, table
+from tarsus.parameters import Parameter, declared_fields, markdown, name_of, table
 from tarsus.stepping.base import Stepper
 from tarsus.terrain.base import Terrain
 from tarsus.terrain.heightfield import HeightField
@@ -66,15 +66,15 @@ def test_parameter_names_are_read_from_the_source(package: str, name: str) -> No
     """So that a typo is reported before CasADi is imported."""
     family = {package: family for package, family in FAMILIES.values()}[package]
     owner: Any = registry.member_class(package, "member", name, family)
-    assert registry.parameter_names(package, name) == tuple(declared(owner))
+    assert registry.parameter_names(package, name) == tuple(declared_fields(owner))
 
 
 @pytest.mark.parametrize("owner", MEMBERS)
 def test_every_field_is_declared_with_unit_and_meaning(owner: type) -> None:
     assert is_dataclass(owner)
     for f in fields(owner):
-        assert f.name in declared(owner), f"{f.name} is not declared"
-        p = declared(owner)[f.name]
+        assert f.name in declared_fields(owner), f"{f.name} is not declared"
+        p = declared_fields(owner)[f.name]
         assert len(p.meaning) > 1 and not p.meaning.endswith(".")
         number = isinstance(p.default, (int, float)) or (p.default and isinstance(p.default, tuple))
         assert not number or p.unit, f"{f.name} is a number without a unit"
@@ -83,14 +83,14 @@ def test_every_field_is_declared_with_unit_and_meaning(owner: type) -> None:
 
 @pytest.mark.parametrize("owner", MEMBERS)
 def test_defaults_are_in_range(owner: type) -> None:
-    for p in declared(owner).values():
+    for p in declared_fields(owner).values():
         p.check(name_of(sound(owner)), p.default)
 
 
 @pytest.mark.parametrize("owner", MEMBERS)
 def test_choices_match_the_annotation(owner: type) -> None:
     hints = get_type_hints(owner)
-    for name, p in declared(owner).items():
+    for name, p in declared_fields(owner).items():
         literal = get_origin(hints[name]) is Literal
         if literal:
             assert get_args(hints[name]) == tuple(p.choices), name
@@ -100,11 +100,11 @@ def test_choices_match_the_annotation(owner: type) -> None:
 @pytest.mark.parametrize("owner", MEMBERS)
 def test_out_of_range_values_are_rejected_by_name(owner: type) -> None:
     whole = sound(owner)
-    for name, p in declared(owner).items():
+    for name, p in declared_fields(owner).items():
         if p.choices:
             with refused(UnknownName, "nothing of the kind"):
                 replace(whole, **{name: "nothing of the kind"})
-        elif p.numeric:
+        elif p.is_numeric:
             several = len(p.default) if isinstance(p.default, tuple) else 0
             for wrong in outside(p):
                 value = (wrong,) * several if several else wrong
@@ -116,8 +116,8 @@ def test_out_of_range_values_are_rejected_by_name(owner: type) -> None:
 
 @pytest.mark.parametrize("owner", [m for m in MEMBERS if str(m.id).startswith("law")])
 def test_a_value_out_of_range_in_one_world_is_rejected(owner: type) -> None:
-    for name, p in declared(owner).items():
-        if p.numeric:
+    for name, p in declared_fields(owner).items():
+        if p.is_numeric:
             for wrong in outside(p):
                 with refused(InvalidValue, name):
                     replace(owner(), **{name: np.array([p.default, wrong])})
@@ -132,11 +132,11 @@ def test_the_table_has_a_row_for_each_field(owner: type) -> None:
 
 @pytest.mark.parametrize("name", registry.names("tarsus.control.gaits"))
 def test_a_gait_explains_why_it_does_not_suit_a_robot(name: str) -> None:
-    """`suits` and the error on use give the same reason."""
+    """`why_unsuitable` and the error on use give the same reason."""
     gait = registry.member_class("tarsus.control.gaits", "gait", name, Controller)()
     for robot in registry.names("tarsus.robots"):
         mechanism = registry.member_module("tarsus.robots", "robot", robot).describe()
-        reason = gait.suits(mechanism)
+        reason = gait.why_unsuitable(mechanism)
         if reason is None:
             gait.initial_memory(mechanism)
         else:
@@ -149,8 +149,8 @@ def test_a_gait_explains_why_it_does_not_suit_a_robot(name: str) -> None:
 @pytest.mark.parametrize("owner", MEMBERS)
 def test_arrays_are_rejected_for_scalar_parameters(owner: type) -> None:
     """A field annotated as one number accepts one; the message gives the number of values."""
-    for name, p in declared(owner).items():
-        if p.numeric and p.scalar:
+    for name, p in declared_fields(owner).items():
+        if p.is_numeric and p.scalar:
             with refused(InvalidValue, name) as caught:
                 replace(sound(owner), **{name: (p.default or 1,) * 13})
             assert "13" in str(caught.value)

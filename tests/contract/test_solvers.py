@@ -131,7 +131,7 @@ def solving(solver: str, n: int, nu: int) -> Program:
     )
     found = law.solve(problem, p, memory, b)
     return b.program(
-        impulse=found.stacked(),
+        impulse=found.stack(),
         memory=found.memory,
         iterations=found.iterations,
         converged=found.converged,

@@ -12,12 +12,12 @@ from helpers.images import state_and_image
 
 import tarsus
 from tarsus import registry
-from tarsus.collision.ground import below_candidates
+from tarsus.collision.ground import ground_below_candidates
 from tarsus.dynamics.kinematics import kinematics
 from tarsus.environments.task_observer import TaskObserver
 from tarsus.learning.training_defaults import with_training_defaults
 from tarsus.learning.training_spec import TrainingSpec
-from tarsus.parameters import declared
+from tarsus.parameters import declared_fields
 from tarsus.program.ir.trace import Builder
 from tarsus.robots import load
 from tarsus.tasks.base import LearningTask
@@ -42,8 +42,8 @@ def acted(k: int, worlds: tarsus.Environment) -> np.ndarray:
 @pytest.mark.parametrize("name", TASKS)
 def test_a_task_documents_its_commands(name: str) -> None:
     """Every parameter has a unit and a meaning, and the docstring describes every command."""
-    task = registry.member_class("tarsus.tasks", "task", name, LearningTask)().fitted(MINI_CHEETAH)
-    assert declared(type(task)) and task.commands()
+    task = registry.member_class("tarsus.tasks", "task", name, LearningTask)().fit(MINI_CHEETAH)
+    assert declared_fields(type(task)) and task.commands()
     for command, (low, high) in task.commands().items():
         assert low <= high and f"`{command}`" in (type(task).__doc__ or "")
 
@@ -114,7 +114,7 @@ def lowest(scene: Any, q: np.ndarray, level: float) -> float:
     kin = kinematics(scene.mechanism, ca.SX(q))
     whole = scene.terrain.symbols(Builder("ground"))
     terrain = scene.terrain.at_level(whole, ca.SX(level))
-    _, distances, frames = below_candidates(scene.geometry, kin, scene.candidates, terrain)
+    _, distances, frames = ground_below_candidates(scene.geometry, kin, scene.candidates, terrain)
     gaps = [
         (d - c.radius) / f[0, 2]
         for c, d, f in zip(scene.candidates, distances, frames, strict=True)
@@ -156,7 +156,7 @@ def test_mirrored_actions_give_mirrored_targets(name: str) -> None:
     out, now = worlds.step(asked), worlds.state()["before"]
     going = np.flatnonzero(~(out.terminated | out.truncated))
     for k in going:
-        assert now[k] == pytest.approx(eyes.filtered_action(before[k], asked[k]), abs=1e-6)
+        assert now[k] == pytest.approx(eyes.filter_action(before[k], asked[k]), abs=1e-6)
     assert len(going) > 0 and np.abs(before).max() > 0.1
 
 

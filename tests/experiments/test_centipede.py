@@ -12,7 +12,7 @@ from tarsus.control.gaits.stand import Stand
 from tarsus.dynamics import loop_constraints
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import InvalidValue
-from tarsus.model.cut import in_coordinates
+from tarsus.model.cut import change_coordinates
 from tarsus_papers.gehring2014.centipede import centipede
 
 
@@ -25,8 +25,8 @@ def test_the_number_of_legs_sets_the_size(legs: int, points: int) -> None:
         "maximal": (6 + 18 * legs, 15 * legs),
     }
     for which, expected in sizes.items():
-        cut = in_coordinates(mechanism, which)
-        assert (cut.nu, loop_constraints.count(cut)) == expected
+        cut = change_coordinates(mechanism, which)
+        assert (cut.nu, loop_constraints.count_constraints(cut)) == expected
     assert len(mechanism.candidates) == legs * points
 
 

@@ -64,7 +64,7 @@ class Page(HTMLParser):
 
 
 def test_all_checks_hold(made: tuple[str, Path, dict[str, Any]]) -> None:
-    assert tarsus_papers.failed(made[2]) == []
+    assert tarsus_papers.failed_checks(made[2]) == []
     assert any(part["checks"] for part in made[2]["parts"].values())
 
 
@@ -145,7 +145,7 @@ def test_parts_include_their_dependencies_in_order() -> None:
 
 def test_failed_checks_are_reported() -> None:
     record = _record.record("small", SMALL, tarsus_papers.findings(SMALL), quick=False)
-    assert tarsus_papers.failed(record) == ["second: x is three: 2"]
+    assert tarsus_papers.failed_checks(record) == ["second: x is three: 2"]
     assert record["parts"]["first"]["rows"][0]["ratio"] == 0.5
     assert record["parts"]["first"]["rows"][1]["measured"] is None
 

@@ -16,7 +16,7 @@ from tarsus.viewer import strip
 from tarsus_papers.rengifo2009.biped_runs import SAMPLE, BipedRun, biped, weight
 from tarsus_papers.rengifo2009.bodies import ball, brick
 from tarsus_papers.rengifo2009.landing import Landing
-from tarsus_papers.rengifo2009.scaled import scaled
+from tarsus_papers.rengifo2009.scaled import scale_robot
 
 DT = 1e-4
 
@@ -70,11 +70,11 @@ def test_scaling_a_robot_scales_all_inertias(factor: float) -> None:
     """The mass matrix is a multiple of the original one."""
     for robot in (ball(), brick(), biped()):
         q = np.array(robot.keyframes.get("stand", robot.neutral()))
-        heavy = scaled(robot, factor)
+        heavy = scale_robot(robot, factor)
         np.testing.assert_allclose(heavy.mass_matrix(q), factor * robot.mass_matrix(q), rtol=1e-12)
         assert heavy.mass == pytest.approx(factor * robot.mass)
     own = robots.load("mini_cheetah")
-    heavy = scaled(own, factor)
+    heavy = scale_robot(own, factor)
     for name in ("damping", "dry_friction", "armature"):
         old, new = (getattr(r.bodies[1].joint, name) for r in (own, heavy))
         assert old > 0 and new == pytest.approx(factor * old)

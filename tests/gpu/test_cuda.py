@@ -18,17 +18,17 @@ pytestmark = pytest.mark.gpu
 
 @pytest.mark.parametrize("bits", [32, 64])
 def test_a_thousand_steps_of_trot_equal_one_lane_of_the_processor(bits: int) -> None:
-    found = gpu_checks.agreement(CudaLauncher(), bits, 16, 1000)
+    found = gpu_checks.compare_trots(CudaLauncher(), bits, 16, 1000)
     assert found["ok"] and found["stayed_finite"], found
     assert found["all_the_same_bits"], found  # every operation rounds as IEEE 754 says, on both
 
 
 def test_results_are_bitwise_equal_between_runs_and_block_sizes() -> None:
-    assert gpu_checks.deterministic(CudaLauncher, 4096, 400)["ok"]
+    assert gpu_checks.check_determinism(CudaLauncher, 4096, 400)["ok"]
 
 
 def test_a_hundred_thousand_falls_end_as_on_the_processor() -> None:
-    assert gpu_checks.falls(CudaLauncher(), 100_000, 400)["ok"]
+    assert gpu_checks.compare_falls(CudaLauncher(), 100_000, 400)["ok"]
 
 
 def test_outputs_are_device_arrays_and_the_view_is_the_state_itself() -> None:

@@ -40,7 +40,8 @@ def algebra(law: Law, n: int, lying: bool = False) -> Program:
     problem = ContactProblem(
         contacts=contacts,
         active=[
-            law.closed(contact, law.memory_of(memory, i)) for i, contact in enumerate(contacts)
+            law.considers_closed(contact, law.memory_of(memory, i))
+            for i, contact in enumerate(contacts)
         ],
         free=[free[a] for a in at],
         dt=dt,
@@ -51,7 +52,7 @@ def algebra(law: Law, n: int, lying: bool = False) -> Program:
         return _lying(law, problem, p, memory, b)
     found = law.solve(problem, p, memory, b)
     return b.program(
-        impulse=found.stacked(),
+        impulse=found.stack(),
         memory=found.memory,
         iterations=found.iterations,
         converged=found.converged,
@@ -65,7 +66,7 @@ def _lying(law: Law, problem: ContactProblem, p: Any, memory: SX, b: Builder) ->
     def step(_: Values) -> tuple[Values, SX]:
         found = law.solve(problem, p, memory, b)
         last = {"iterations": found.iterations, "converged": found.converged}
-        return {"impulse": found.stacked(), "memory": found.memory, **last}, SX(0)
+        return {"impulse": found.stack(), "memory": found.memory, **last}, SX(0)
 
     return b.program(**b.cold_loop(empty | {"memory": memory}, step, 1, SX(1)))
 

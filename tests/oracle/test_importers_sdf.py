@@ -18,7 +18,7 @@ from tarsus.model.read import read
 from tarsus.model.robot_data import LEGGED, robots_folder
 from tarsus.model.sdf import DRAWN
 from tarsus.morphology import looped_posture, posture
-from tarsus.morphology.feet import feet
+from tarsus.morphology.feet import find_feet
 from tarsus.simulation.default_controller import prepare
 from tarsus.validation.robot_check import check_robots
 
@@ -110,15 +110,18 @@ def test_gearbox_rotors_have_the_gear_ratio_of_the_file() -> None:
 
 def test_cassie_starts_on_level_soles_below_its_center_of_mass() -> None:
     robot = Robot.of(cassie()[0])
-    q = looped_posture.stand(robot)
+    q = looped_posture.find_standing_posture(robot)
     assert q is not None
     assert np.abs(gaps(robot, q)).max() < 1e-7
     notices: list[str] = []
     standing, _ = prepare(robot, "stand", 0.0025, notices)
-    assert posture.balanced(standing, standing.keyframes["stand"])
+    assert posture.is_balanced(standing, standing.keyframes["stand"])
     assert "its loops closed and level soles" in notices[0] and len(notices) == 2
-    assert not servo.gains(standing, q, feet(standing), 0.0025).soft
-    assert [foot.name[-2:] for foot in feet(standing)] == ["_0", "_3"] * 2  # both ends of each sole
+    assert not servo.size_gains(standing, q, find_feet(standing), 0.0025).soft
+    assert [foot.name[-2:] for foot in find_feet(standing)] == [
+        "_0",
+        "_3",
+    ] * 2  # both ends of each sole
     strained = [
         abs(b.joint.stiffness * q[at.start])
         for b, at in zip(robot.bodies, robot.q_slices, strict=True)

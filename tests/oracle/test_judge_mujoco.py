@@ -13,7 +13,7 @@ import xarray as xr
 from helpers.refused import refused
 
 import tarsus
-from tarsus.comparison.trajectory import arrays_of
+from tarsus.comparison.trajectory import log_to_arrays
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import Unsupported
 from tarsus.model.mechanism import Actuator, Joint, LoopJoint
@@ -157,7 +157,7 @@ def test_a_tarsus_run_is_judged_like_its_summary(stepper: str, tmp_path: Path) -
         "mini_cheetah", stepper=stepper, terrain=tarsus.Slope(angle=0.05), controller="trot"
     )
     log = simulation.run(1.0)
-    np.savez(tmp_path / "own.npz", **arrays_of(log, simulation.robot))
+    np.savez(tmp_path / "own.npz", **log_to_arrays(log, simulation.robot))
     save_log(log, tmp_path / "own.nc")
     ours = tarsus.summary(simulation, log)
     energy = ours["energy"]  # a trajectory does not tell apart what acts in joints
@@ -207,7 +207,7 @@ def test_loops_and_mimic_joints_are_judged_in_both_engines(text: str, tmp_path: 
         assert card["energy"]["motors"] == pytest.approx(float(run["energy_motors"].sum()))
     assert np.abs(ours.q - theirs.q).max() < 2e-3 and np.abs(ours.q).max() > 0.05
     # without the forces of constraints, contacts alone are judged
-    given = arrays_of(ours.run(0.01), robot)
+    given = log_to_arrays(ours.run(0.01), robot)
     bare = {k: v for k, v in given.items() if k not in ("force_constraint", "qfrc_passive")}
     card = tarsus.judge(bare, robot)
     assert card["energy"] is None and "qfrc_passive" in card["not_judged"]["equation_N"]

@@ -192,9 +192,9 @@ def test_uneven_rows_are_named(hopper: Any) -> None:
 def test_sparse_forces_are_judged_by_contact_only() -> None:
     """Every fifth row of a Tarsus run, with the length of its steps."""
     simulation = tarsus.Simulation("mini_cheetah", controller="stand")
-    from tarsus.comparison.trajectory import arrays_of
+    from tarsus.comparison.trajectory import log_to_arrays
 
-    arrays = arrays_of(simulation.run(0.5), simulation.robot)
+    arrays = log_to_arrays(simulation.run(0.5), simulation.robot)
     rows = len(arrays["time"])
     thinned = {
         name: value[::5] if np.ndim(value) and len(value) == rows else value

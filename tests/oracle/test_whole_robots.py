@@ -15,13 +15,13 @@ from tarsus.model.file_actuators import FileActuator
 from tarsus.morphology.distances import solid_distance
 from tarsus.morphology.self_contacts import draw_postures, self_contacts
 from tarsus.mujoco_runs.whole_robot import with_pairs_and_servos
-from tarsus_bench.whole_cases import STICTION, whole
+from tarsus_bench.whole_cases import STICTION, load_with_servos
 
 
 def test_pairs_and_servos_match_in_mujoco(tmp_path) -> None:
     path = tmp_path / "biped.xml"
     path.write_text(biped())
-    robot = whole(str(path))
+    robot = load_with_servos(str(path))
     pairs = self_contacts(robot, True).possible
     assert len(pairs) > 10
     model = mujoco.MjModel.from_xml_string(with_pairs_and_servos(robot, pairs, 0.002, 0.5))
@@ -56,7 +56,7 @@ def test_pairs_and_servos_match_in_mujoco(tmp_path) -> None:
 def test_unsupported_actuators_are_rejected(tmp_path) -> None:
     path = tmp_path / "biped.xml"
     path.write_text(biped())
-    robot = whole(str(path))
+    robot = load_with_servos(str(path))
     damped = FileActuator("damper", robot.actuators[0].joint, bias=(0.0, 0.0, -1.0))
     with refused(Unsupported, "damper"):
         with_pairs_and_servos(replace(robot, file_actuators=(damped,)), (), 0.002, 0.5)

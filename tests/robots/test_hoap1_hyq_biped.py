@@ -10,7 +10,7 @@ from helpers.refused import refused
 import tarsus
 from tarsus.control.gaits.walk import Walk
 from tarsus.errors import InvalidValue, WarningRecord
-from tarsus.morphology.feet import feet
+from tarsus.morphology.feet import find_feet
 from tarsus.robots import hyq
 from tarsus.simulation import default_controller
 
@@ -28,7 +28,7 @@ FIGURES = {
 def lowest(robot, data) -> np.ndarray:
     """Height (n,) of the lowest point of each foot's candidates."""
     found = []
-    for c in feet(robot):
+    for c in find_feet(robot):
         body = data.body(robot.bodies[c.body].name)
         found.append(body.xpos[2] + (body.xmat.reshape(3, 3) @ c.position)[2] - c.radius)
     assert found
@@ -93,14 +93,14 @@ def test_left_and_right_are_mirror_images(name: str):
 
 def test_feet_are_the_corners_of_the_soles():
     for name in ("hoap1", "biped"):
-        names = [c.name for c in feet(tarsus.load(name))]
+        names = [c.name for c in find_feet(tarsus.load(name))]
         assert names == [
             f"{s}_foot_{end}_{side}"
             for s in "RL"
             for end in ("heel", "toe")
             for side in ("right", "left")
         ]
-    assert [c.name for c in feet(tarsus.load("hyq"))] == [f"{leg}_foot" for leg in hyq.LEGS]
+    assert [c.name for c in find_feet(tarsus.load("hyq"))] == [f"{leg}_foot" for leg in hyq.LEGS]
 
 
 def test_hoap1_is_scaled_to_its_mass():
@@ -124,7 +124,7 @@ def test_a_humanoid_stands_with_the_stand_gait(name: str):
     log = simulation.run(5.0)
     q = log["q"].values
     assert np.abs(q[:, 2] - q[0, 2]).max() < 0.01
-    heel = min(c.position[0] for c in feet(robot))
+    heel = min(c.position[0] for c in find_feet(robot))
     assert (
         np.abs(q[:, 0]).max() < -heel and np.abs(q[:, 1]).max() < 1e-3
     )  # it sways, but within its soles

@@ -346,7 +346,9 @@ def test_numpy_arrays_and_rows_are_accepted() -> None:
     now = ControlInputs(robot, **{name: ca.SX.sym(name, size) for name, size in sizes.items()})
     numbers = np.arange(12.0)
     for given in (numbers, numbers[:, None], list(numbers), ca.DM(numbers), ca.SX(numbers).T):
-        wanted, kept = checked_outputs.torque(Mine(lambda self, now, given=given: (given, ())), now)
+        wanted, kept = checked_outputs.call_torque(
+            Mine(lambda self, now, given=given: (given, ())), now
+        )
         assert np.array_equal(np.array(ca.DM(wanted)).ravel(), numbers) and kept.numel() == 0
-    row = checked_outputs.torque(Mine(lambda self, now: (now.q[7:].T, now.memory)), now)[0]
+    row = checked_outputs.call_torque(Mine(lambda self, now: (now.q[7:].T, now.memory)), now)[0]
     assert row.shape == (12, 1) and str(row) == str(now.q[7:])

@@ -13,7 +13,7 @@ import pytest
 from tarsus.errors import MissingPackage
 from tarsus.installation import (
     extra_install_command,
-    missing_package,
+    missing_package_error,
     package_install_command,
     requirements,
 )
@@ -98,6 +98,6 @@ def test_the_command_is_for_this_python(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_the_error_names_the_package_and_the_command() -> None:
-    error = missing_package("viser", "watching", "view")
+    error = missing_package_error("viser", "watching", "view")
     assert type(error) is MissingPackage and error.subject == "viser"
     assert extra_install_command("view") in str(error)

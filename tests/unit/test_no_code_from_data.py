@@ -300,7 +300,7 @@ def test_logs_in_memory_run_nothing(evil: Path, tmp_path: Path) -> None:
             assert not (tmp_path / "mark").exists(), path.name
 
 
-@pytest.mark.parametrize("name", sorted({*options.declared(), *options.POSITIONAL}))
+@pytest.mark.parametrize("name", sorted({*options.declared_options(), *options.POSITIONAL}))
 def test_no_option_of_a_log_names_code(name: str, evil: Path, tmp_path: Path) -> None:
     for value in (str(evil), [str(evil)], {"own": str(evil)}):
         log = sound_log().copy()
@@ -311,7 +311,7 @@ def test_no_option_of_a_log_names_code(name: str, evil: Path, tmp_path: Path) ->
 
 
 def test_a_path_in_data_runs_only_if_it_is_trusted(evil: Path, tmp_path: Path) -> None:
-    with registry.untrusted_names(), pytest.raises(UntrustedFile):
+    with registry.distrust_files(), pytest.raises(UntrustedFile):
         registry.create("tarsus.sensing", "sensor", str(evil), Sensor)
     assert not (tmp_path / "mark").exists()
 

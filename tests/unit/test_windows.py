@@ -21,7 +21,7 @@ from tarsus.program.codegen.layout import Target
 from tarsus.program.ir.program import Program
 from tarsus.program.ir.trace import Builder
 from tarsus.program.run import cache, native, profile_files
-from tarsus.program.run.machine import host
+from tarsus.program.run.machine import detect_host
 from tarsus.program.run.owned_files import UntrustedCacheFile
 from tarsus.program.run.worlds import Worlds
 
@@ -48,12 +48,12 @@ def program() -> Program:
 
 def compiled(lanes: int) -> bytes:
     """The program's object for Windows on x86-64."""
-    native.compiler(True)
+    native.create_target_machine(True)
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     made_for = llvm.Target.from_triple(TRIPLE).create_target_machine(
-        cpu=host().cpu,
-        features=host().features,
+        cpu=detect_host().cpu,
+        features=detect_host().features,
         opt=0,
         reloc="pic",
         codemodel="small",
@@ -142,7 +142,7 @@ def test_code_for_windows_computes_the_same_bits(lanes: int) -> None:
     # the object in memory, and a bridge to it
     memory, kernel = Coff(compiled(lanes)).loaded(STUBS)
     library = llvm.JITLibraryBuilder().add_ir(SHIM).import_symbol("kernel", kernel)
-    tracker = library.export_symbol("enter").link(native._jit(), f"windows{lanes}")
+    tracker = library.export_symbol("enter").link(native._create_jit(), f"windows{lanes}")
     enter = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3, *[ctypes.c_int64] * 4)(tracker["enter"])
     enter(windows.data.ctypes.data, None, ours._pointers.ctypes.data, 0, 1, 2, 1)
     np.testing.assert_array_equal(windows.data, ours.data)

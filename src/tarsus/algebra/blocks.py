@@ -23,18 +23,18 @@ def list_triples(x: list[SX]) -> list[SX]:
     return [ca.vertcat(*x[k : k + 3]) for k in range(0, len(x), 3)]
 
 
-def flat(columns: Iterable[SX]) -> list[SX]:
+def flatten(columns: Iterable[SX]) -> list[SX]:
     """Flatten several vectors to one list of scalars."""
     return [entry for column in columns for entry in entries(column)]
 
 
-def flat_matrix(G: Blocks, n: int) -> Matrix:
+def flatten_blocks(G: Blocks, n: int) -> Matrix:
     """Flatten n x n blocks to the rows of a matrix (3n, 3n)."""
     return [[entry(G, i, j) for j in range(3 * n)] for i in range(3 * n)]
 
 
 def lower_triangle(G: Blocks, n: int) -> Matrix:
-    """Return the rows of `flat_matrix` up to the diagonal: row i has i + 1 entries."""
+    """Return the rows of `flatten_blocks` up to the diagonal: row i has i + 1 entries."""
     return [[entry(G, i, j) for j in range(i + 1)] for i in range(3 * n)]
 
 

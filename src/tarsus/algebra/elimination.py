@@ -13,7 +13,7 @@ UNKNOWNS_PER_LOOP = 6  # after these, the next loop works on a smaller matrix
 
 
 @dataclass(frozen=True)
-class EliminatedTree:
+class TreeFactor:
     """Matrix eliminated from the last row to the first, ready to solve with.
 
     Attributes
@@ -41,7 +41,7 @@ class EliminatedTree:
         return x
 
 
-def eliminate_tree(A: dict[tuple[int, int], SX], size: int) -> EliminatedTree:
+def eliminate_tree(A: dict[tuple[int, int], SX], size: int) -> TreeFactor:
     """Eliminate a matrix, given by its nonzero entries, from the last row to the first.
 
     There is no fill-in where A couples each unknown only to its ancestors and descendants in a
@@ -55,10 +55,10 @@ def eliminate_tree(A: dict[tuple[int, int], SX], size: int) -> EliminatedTree:
             H[i, k] = H[i, k] * inverse[k]
             for j in left:
                 H[i, j] = H.get((i, j), SX(0)) - H[i, k] * H[k, j]
-    return EliminatedTree(H, inverse)
+    return TreeFactor(H, inverse)
 
 
-def eliminate_dense(A: Matrix, builder: Builder) -> EliminatedTree:
+def eliminate_dense(A: Matrix, builder: Builder) -> TreeFactor:
     """Eliminate a dense matrix like `eliminate_tree`, by loops."""
     result, inverses = dict[tuple[int, int], SX](), [SX(0)] * len(A)
     left = [row[::-1] for row in A[::-1]]  # the last first
@@ -69,7 +69,7 @@ def eliminate_dense(A: Matrix, builder: Builder) -> EliminatedTree:
             inverses[k] = inverse
             for i in range(k):
                 result[i, k], result[k, i] = factors[k - 1 - i], row[k - 1 - i]
-    return EliminatedTree(result, inverses)
+    return TreeFactor(result, inverses)
 
 
 def _eliminate_first(
@@ -106,7 +106,7 @@ def solve_tree(A: SX, b: list[SX]) -> list[SX]:
 
 
 @dataclass(frozen=True)
-class Eliminated:
+class DenseFactor:
     """Dense matrix as L U with a unit diagonal of L, ready to solve with.
 
     Attributes
@@ -130,7 +130,7 @@ class Eliminated:
         return x
 
 
-def eliminate(A: Matrix) -> Eliminated:
+def eliminate(A: Matrix) -> DenseFactor:
     """Factor a dense matrix without pivoting: A must be close to positive definite."""
     rows, size = [list(row) for row in A], len(A)
     for k in range(size):
@@ -138,4 +138,4 @@ def eliminate(A: Matrix) -> Eliminated:
             rows[i][k] = rows[i][k] / rows[k][k]
             for j in range(k + 1, size):
                 rows[i][j] = rows[i][j] - rows[i][k] * rows[k][j]
-    return Eliminated(rows)
+    return DenseFactor(rows)

@@ -7,11 +7,11 @@ import math
 Z95 = 1.959963984540054  # of the normal distribution, for an interval of 95 %
 
 
-def wilson(ones: int, of: int) -> tuple[float, float]:
+def wilson_interval(successes: int, trials: int) -> tuple[float, float]:
     """Compute the 95 % confidence interval of a proportion (Wilson 1927)."""
-    share, z2 = ones / of, Z95**2
-    middle = (share + z2 / (2 * of)) / (1 + z2 / of)
-    half = Z95 / (1 + z2 / of) * math.sqrt(share * (1 - share) / of + z2 / (4 * of**2))
-    low = 0.0 if ones == 0 else middle - half
-    high = 1.0 if ones == of else middle + half
+    share, z2 = successes / trials, Z95**2
+    middle = (share + z2 / (2 * trials)) / (1 + z2 / trials)
+    half = Z95 / (1 + z2 / trials) * math.sqrt(share * (1 - share) / trials + z2 / (4 * trials**2))
+    low = 0.0 if successes == 0 else middle - half
+    high = 1.0 if successes == trials else middle + half
     return low, high

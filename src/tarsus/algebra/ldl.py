@@ -112,7 +112,7 @@ def factorize_dense(K: Matrix) -> Factor:
     return factorize({(i, j): K[i][j] for i in range(len(K)) for j in range(i + 1)}, range(len(K)))
 
 
-def lower(M: SX) -> Entries:
+def lower_triangle(M: SX) -> Entries:
     """Return the lower triangle of a symmetric matrix (n, n) without structural zeros."""
     pattern = M.sparsity()
     return {

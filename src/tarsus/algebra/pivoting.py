@@ -16,7 +16,7 @@ import casadi as ca
 from casadi import SX
 
 from tarsus.algebra.ldl import ZERO_IMPULSE_DIAGONAL, factorize_dense
-from tarsus.algebra.products import Matrix, times
+from tarsus.algebra.products import Matrix, multiply
 from tarsus.program.ir.loops import Values
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder
@@ -27,7 +27,7 @@ REFINEMENTS = 2
 
 
 @dataclass(frozen=True)
-class Complementarity:
+class ComplementarityProblem:
     """Linear complementarity problem.
 
     Attributes
@@ -53,23 +53,23 @@ class Complementarity:
     spread: SX
     free: tuple[bool, ...] = ()
 
-    def signed(self, i: int) -> bool:
+    def is_signed(self, i: int) -> bool:
         """Return whether x_i must be non-negative."""
         return not (self.free and self.free[i])
 
 
 @dataclass(frozen=True)
-class Pivoted:
+class PivotResult:
     """Solution x, number of factorizations, and 1 if all signs are correct."""
 
     x: list[SX]
     iterations: SX
-    settled: SX
+    converged: SX
 
 
 def pivot(
-    problem: Complementarity, basic: list[SX], builder: Builder, first: SX | None = None
-) -> Pivoted:
+    problem: ComplementarityProblem, basic: list[SX], builder: Builder, first: SX | None = None
+) -> PivotResult:
     """Solve from the set `basic`; worlds where `first` is 0 return x = 0."""
     n = len(basic)
     begin = {
@@ -83,15 +83,15 @@ def pivot(
         "wrong": SX(0),
     }
     last = builder.loop(begin, lambda values: exchange(problem, values), MAX_PIVOTS, first)
-    return Pivoted(entries(last["x"]), last["pivots"], ca.logic_not(last["wrong"]))
+    return PivotResult(entries(last["x"]), last["pivots"], ca.logic_not(last["wrong"]))
 
 
-def exchange(problem: Complementarity, values: Values) -> tuple[Values, SX]:
+def exchange(problem: ComplementarityProblem, values: Values) -> tuple[Values, SX]:
     """Solve for the basic unknowns, and exchange those with the wrong sign."""
     # solve, and find the size of the unknowns: a wrong sign below round-off does not count
     basic, size = entries(values["basic"]), range(len(problem.c))
     refined, x = basic_solution(problem, basic)
-    w = [a + c for a, c in zip(times(problem.K, x), problem.c, strict=True)]
+    w = [a + c for a, c in zip(multiply(problem.K, x), problem.c, strict=True)]
     largest = SX(0)
     for i in size:
         alone = ca.if_else(problem.allowed[i], ca.fabs(problem.c[i]) / problem.K[i][i], 0)
@@ -103,7 +103,7 @@ def exchange(problem: Complementarity, values: Values) -> tuple[Values, SX]:
         closes = ca.logic_and(
             problem.allowed[i], w[i] < -problem.tolerance * largest * problem.K[i][i]
         )
-        flips.append(ca.if_else(basic[i], pulls, closes) if problem.signed(i) else SX(0))
+        flips.append(ca.if_else(basic[i], pulls, closes) if problem.is_signed(i) else SX(0))
         count = count + flips[i]
 
     # all of them change sides, or only one if their number has not decreased for some tries
@@ -117,7 +117,7 @@ def exchange(problem: Complementarity, values: Values) -> tuple[Values, SX]:
     more = count > 0
     new = {
         "x": ca.vertcat(
-            *(ca.fmax(x, 0) if problem.signed(i) else x for i, x in enumerate(refined))
+            *(ca.fmax(x, 0) if problem.is_signed(i) else x for i, x in enumerate(refined))
         ),
         "basic": ca.vertcat(
             *(ca.if_else(chosen[i], ca.logic_not(basic[i]), basic[i]) for i in size)
@@ -130,7 +130,7 @@ def exchange(problem: Complementarity, values: Values) -> tuple[Values, SX]:
     return new, more
 
 
-def basic_solution(problem: Complementarity, basic: list[SX]) -> tuple[list[SX], list[SX]]:
+def basic_solution(problem: ComplementarityProblem, basic: list[SX]) -> tuple[list[SX], list[SX]]:
     """Compute x with w = 0 on the basic set, of K itself and of the regularized K."""
     rows = list(zip(basic, problem.K, strict=True))
     diagonal = [
@@ -149,6 +149,6 @@ def basic_solution(problem: Complementarity, basic: list[SX]) -> tuple[list[SX],
 
     first = x = solution([-c for c in problem.c])
     for _ in range(REFINEMENTS):
-        left = [-a - c for a, c in zip(times(problem.K, x), problem.c, strict=True)]
+        left = [-a - c for a, c in zip(multiply(problem.K, x), problem.c, strict=True)]
         x = [a + b for a, b in zip(x, solution(left), strict=True)]
     return x, first

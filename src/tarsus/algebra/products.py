@@ -15,6 +15,6 @@ def dot(a: list[SX], b: list[SX], start: SX | None = None) -> SX:
     )
 
 
-def times(K: Matrix, x: list[SX]) -> list[SX]:
+def multiply(K: Matrix, x: list[SX]) -> list[SX]:
     """Compute K x."""
     return [dot(row, x) for row in K]

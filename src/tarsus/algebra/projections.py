@@ -14,12 +14,12 @@ from casadi import SX
 TINY = 1e-30  # against a division by zero
 
 
-def half_line(x: SX) -> SX:
+def project_on_half_line(x: SX) -> SX:
     """Project onto non-negative numbers: unilateral contact (Gehring 2014, Eqns. (2), (11))."""
     return ca.fmax(x, 0)
 
 
-def disc(x: SX, radius: SX) -> SX:
+def project_on_disc(x: SX, radius: SX) -> SX:
     """Project onto a disc around zero: Coulomb friction (Gehring 2014, Eqn. (3)).
 
     Parameters
@@ -40,7 +40,7 @@ def radial_return(x: SX, mu: SX, on_edge: SX | None = None) -> SX:
 
     Where `on_edge` is 1, the result lies on the edge of the cone even if x lies inside.
     """
-    normal = half_line(x[0])
+    normal = project_on_half_line(x[0])
     length, edge = ca.sqrt(ca.dot(x[1:], x[1:]) + TINY), mu * normal
     outside = length > edge
     moved = outside if on_edge is None else ca.logic_or(on_edge, outside)

@@ -52,29 +52,29 @@ def draw_words(seed: SX, world: SX, count: SX, stream: SX | int) -> list[SX]:
     """
     high = [ca.floor(x * (1 / WORD)) for x in (world, count)]
     low = [x - WORD * h for x, h in zip((world, count), high, strict=True)]
-    c = [low[0], _wrapped(high[0] + seed[2]), low[1], _wrapped(high[1] + seed[3])]
-    key = [_wrapped(seed[0] + stream), seed[1]]
+    c = [low[0], _lower_word(high[0] + seed[2]), low[1], _lower_word(high[1] + seed[3])]
+    key = [_lower_word(seed[0] + stream), seed[1]]
     for _ in range(ROUNDS):
         mixed = [
-            _wrapped(x + _middle(_wrapped(y + k)))
+            _lower_word(x + _middle_bits(_lower_word(y + k)))
             for y, x, k in zip(c[::2], c[1::2], key, strict=True)
         ]
         c = [mixed[0], c[2], mixed[1], c[0]]
-        key = [_wrapped(k + bump) for k, bump in zip(key, BUMPS, strict=True)]
+        key = [_lower_word(k + bump) for k, bump in zip(key, BUMPS, strict=True)]
     return c
 
 
-def uniform(words: Sequence[SX]) -> tuple[SX, SX]:
+def to_uniform(words: Sequence[SX]) -> tuple[SX, SX]:
     """Convert four words to two numbers in [0, 1), multiples of 2^-24."""
     a, b, c, d = words
     return (a * WORD + b) * (1 / WORD**2), (c * WORD + d) * (1 / WORD**2)
 
 
-def _middle(word: SX) -> SX:
+def _middle_bits(word: SX) -> SX:
     """Extract the middle twelve of the 24 bits of a word's square."""
-    return _wrapped(ca.floor(word * word * (1 / 64)))
+    return _lower_word(ca.floor(word * word * (1 / 64)))
 
 
-def _wrapped(total: SX) -> SX:
+def _lower_word(total: SX) -> SX:
     """Return the lower word of a sum."""
     return total - WORD * ca.floor(total * (1 / WORD))

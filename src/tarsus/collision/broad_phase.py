@@ -16,14 +16,14 @@ from numpy.typing import NDArray
 
 from tarsus.collision.closest_point.curve_ground import deepest_spans
 from tarsus.collision.closest_point.ellipsoid_ground import EllipsoidPoints, closest_points
-from tarsus.collision.closest_point.shapes import shapes_of
+from tarsus.collision.closest_point.shapes import place_shapes
 from tarsus.collision.closest_point.solids import pair_gaps
 from tarsus.collision.contact_point import OPEN_GAP
 from tarsus.collision.contact_table import SecondaryGaps
-from tarsus.collision.deepest import Deepest, deepest_touching
+from tarsus.collision.deepest import DeepestContacts, deepest_touching
 from tarsus.collision.distance_bounds import EdgeBounds, pair_distance_bounds
 from tarsus.collision.geometry import Geometry
-from tarsus.collision.ground import PlacedOutline, below_lowest
+from tarsus.collision.ground import PlacedOutline, ground_below_lowest
 from tarsus.dynamics import support_points
 from tarsus.dynamics.kinematics import Kinematics
 from tarsus.model.mechanism import Candidate
@@ -65,7 +65,7 @@ def secondary_gaps(
     secondary = [geometry.candidates[i] for i in geometry.secondary]
     if known_points is None:
         known_points = closest_points(geometry, kin, terrain, secondary, builder)
-    grouped = [] if geometry.terrain.flat else groups(geometry, known_points)
+    grouped = [] if geometry.terrain.flat else group_candidates(geometry, known_points)
     skipped = gaps_of_groups(geometry, kin, terrain, grouped, builder) if grouped else {}
     # the ground below all other centers at once, and below primary ends of spans
     ends = {name for span in geometry.spans for name in span.ends}
@@ -81,12 +81,14 @@ def secondary_gaps(
     count = len(others)
     turned = [PlacedOutline.of(kin, c, known_points) for c in others]
     radii = [c.radius for c in others]
-    grounds = below_lowest(geometry, terrain, centers[:count], radii, turned, at_centers[:count])
+    grounds = ground_below_lowest(
+        geometry, terrain, centers[:count], radii, turned, at_centers[:count]
+    )
     gap_of = {}
     for c, (_, distance, frame) in zip(others, grounds, strict=True):
         gap_of[c.name] = distance - c.radius
         if ahead is not None:
-            gap_of[c.name] += ahead * ca.fmin(_approach(kin, c, frame[0, :].T), 0)
+            gap_of[c.name] += ahead * ca.fmin(_approach_velocity(kin, c, frame[0, :].T), 0)
     gap_of |= {name: gap for name, (gap, _) in skipped.items()}
     gaps = [gap_of[c.name] for c in secondary]
     # spans between candidates, and pairs
@@ -100,25 +102,25 @@ def secondary_gaps(
         spans = deepest_spans(geometry, kin, terrain, heights, builder)
     pairs = deepest_pairs(geometry, kin, builder) if geometry.pairs else None
     all_gaps = [*gaps, *(deepest.least for deepest in (spans, pairs) if deepest is not None)]
-    return SecondaryGaps(gaps, least(all_gaps), pairs, spans, known_points)
+    return SecondaryGaps(gaps, minimum(all_gaps), pairs, spans, known_points)
 
 
-def _approach(kin: Kinematics, candidate: Candidate, normal: SX) -> SX:
+def _approach_velocity(kin: Kinematics, candidate: Candidate, normal: SX) -> SX:
     """Compute the velocity of a candidate's center along the ground's normal (3,), m/s."""
     body = candidate.body
     spin = ca.cross(kin.omega[body], constant(candidate.position))
     return ca.dot(normal, ca.mtimes(kin.world_rotation[body], kin.velocity[body] + spin))
 
 
-def deepest_pairs(geometry: Geometry, kin: Kinematics, builder: Builder) -> Deepest:
+def deepest_pairs(geometry: Geometry, kin: Kinematics, builder: Builder) -> DeepestContacts:
     """Find the deepest contacts of pairs, computed only if a bound allows any to touch."""
     firsts = {(pair.first.name, pair.second.name): pair for pair in geometry.pairs}
-    bound = least(pair_distance_bounds(kin, list(firsts.values())))
+    bound = minimum(pair_distance_bounds(kin, list(firsts.values())))
     any_near = builder.store("pairs_near", geometry.closes(bound))
     count = min(geometry.slots, len(geometry.pairs))
 
     def exact(_: Values) -> tuple[Values, SX]:
-        shapes = shapes_of(kin, geometry.pairs)
+        shapes = place_shapes(kin, geometry.pairs)
         gaps_of = {
             names: pair_gaps(pair, *(shapes[name] for name in names))
             for names, pair in firsts.items()
@@ -128,12 +130,14 @@ def deepest_pairs(geometry: Geometry, kin: Kinematics, builder: Builder) -> Deep
         first = len(geometry.candidates) + len(geometry.spans)
         return deepest_touching(gaps, touch, first, count, builder).to_registers(), SX(0)
 
-    return Deepest.from_registers(
-        builder.cold_loop(Deepest.none(count, spans=False).to_registers(), exact, 1, any_near)
+    return DeepestContacts.from_registers(
+        builder.cold_loop(
+            DeepestContacts.empty(count, spans=False).to_registers(), exact, 1, any_near
+        )
     )
 
 
-def least(values: list[SX]) -> SX:
+def minimum(values: list[SX]) -> SX:
     """Compute the smallest value, reduced pair by pair rather than in one long chain."""
     while len(values) > 1:
         halves = [ca.fmin(a, b) for a, b in zip(values[::2], values[1::2], strict=False)]
@@ -170,7 +174,7 @@ class BodyPoints:
         )
 
 
-def groups(geometry: Geometry, spotted: Collection[str]) -> list[BodyPoints]:
+def group_candidates(geometry: Geometry, spotted: Collection[str]) -> list[BodyPoints]:
     """Group the secondary candidates by body, where a body has at least MIN_GROUP of them.
 
     The ball of a group must contain all edges and faces between its candidates. Candidates with
@@ -217,12 +221,12 @@ def gaps_of_groups(
     gaps_by_name = {}
     for group, pose, ball, ground in zip(grouped, poses, balls, grounds, strict=True):
         count = len(group.candidates)
-        is_near = bounds.closes(bounds.height_and_z(ball, *ground)[0], group.radius)
+        is_near = bounds.may_touch_ball(bounds.height_and_z(ball, *ground)[0], group.radius)
 
         def examined(
             _: Values, group: BodyPoints = group, pose: tuple[SX, SX] = pose
         ) -> tuple[Values, SX]:
-            return _examined(geometry, terrain, bounds, group, pose), SX(0)
+            return _examine_group(geometry, terrain, bounds, group, pose), SX(0)
 
         far = {"gap": SX(np.full(count, OPEN_GAP)), "height": SX(np.full(count, FAR_HEIGHT))}
         now = builder.loop(far, examined, 1, is_near)
@@ -232,7 +236,7 @@ def gaps_of_groups(
     return gaps_by_name
 
 
-def _examined(
+def _examine_group(
     geometry: Geometry,
     terrain: object,
     bounds: EdgeBounds,
@@ -248,7 +252,7 @@ def _examined(
         for c in members
     ]
     at_centers = geometry.terrain.surfaces(centers, terrain)
-    lowest = below_lowest(
+    lowest = ground_below_lowest(
         geometry, terrain, centers, [c.radius for c in members], turned, at_centers
     )
     gaps = [distance - c.radius for c, (_, distance, _) in zip(members, lowest, strict=True)]

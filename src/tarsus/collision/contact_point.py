@@ -14,7 +14,7 @@ OPEN_GAP = 1.0  # m: gap of an empty slot
 
 
 @dataclass(frozen=True, eq=False)
-class Attached:
+class Attachment:
     """Attachment of a contact to the robot: velocity in the contact frame = rows times u.
 
     Contacts of one body may share the six rows of its twist: then their velocity is `arms` times
@@ -38,7 +38,7 @@ class Attached:
     may_be_blocked: bool = False
 
     @classmethod
-    def by(cls, rows: SX, may_be_blocked: bool = False) -> Attached:
+    def from_rows(cls, rows: SX, may_be_blocked: bool = False) -> Attachment:
         """Attach a contact by its own rows (3, nu)."""
         return cls([ca.horzsplit(rows[k, :]) for k in range(3)], may_be_blocked=may_be_blocked)
 
@@ -53,7 +53,7 @@ class Attached:
 
 @dataclass(frozen=True, eq=False)
 class ContactPoint:
-    """A point of a robot at the ground, or at another of its bodies.
+    """Point of a robot that may touch the ground or another body.
 
     Vectors in the contact frame are ordered normal, tangent 1, tangent 2.
 
@@ -64,23 +64,23 @@ class ContactPoint:
     velocity, velocity_product : SX
         (3,), contact frame: velocity in m/s, and its rate at u' = 0 in m/s^2.
     point : SX
-        (3,), world, m; of a pair in the frame of its second body.
+        Position (3,), world, m; for a pair, in the frame of its second body.
     frame : SX
-        (3, 3): rows normal, tangent 1, tangent 2.
+        Contact frame (3, 3), rows normal, tangent 1, tangent 2, world axes.
     material : tuple of SX
         Factors on the law's friction coefficient and on its stiffness.
     radius : float or SX
-        Of the ball that touches, m.
+        Radius of the ball that touches, m.
     rotation : SX
-        (3, 3): of its body.
-    attached : Attached
-        How the velocity follows from u.
+        Rotation (3, 3) of the body, from its frame to the world.
+    attachment : Attachment
+        Linear map from u to the contact velocity.
     arm : SX or None
-        (3,): from `tracked` to the contact point, m, of a body that is no ball.
+        Vector (3,) from `tracked` to the contact point, m; None for a ball.
     tracked : SX or None
-        (3,): point of the body by whose travel a law measures sliding, m; None: `point`.
-    away : float, SX or None
-        Gap in m above which the contact is open although it pressed in the last step.
+        Point (3,) of the body whose displacement measures sliding, m; None: `point`.
+    max_gap : float, SX or None
+        Gap, m, above which the contact opens even if it pressed in the last step; None: no limit.
     """
 
     gap: SX
@@ -91,7 +91,7 @@ class ContactPoint:
     radius: float | SX
     rotation: SX
     velocity_product: SX
-    attached: Attached
+    attachment: Attachment
     arm: SX | None = None
     tracked: SX | None = None
     max_gap: float | SX | None = None
@@ -102,6 +102,6 @@ def may_be_blocked(mechanism: Mechanism, body: int) -> bool:
 
     They may if the body hangs on no free joint, or if a constraint ties something to the world.
     """
-    root = tree.path(mechanism, body)[-1]
+    root = tree.support_path(mechanism, body)[-1]
     tied = any(WORLD in (loop.parent, loop.child) for loop in mechanism.loops)
     return tied or mechanism.bodies[root].joint.kind != "free"

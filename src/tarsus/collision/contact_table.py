@@ -15,10 +15,10 @@ import numpy as np
 from casadi import SX
 
 from tarsus.collision.closest_point.ellipsoid_ground import EllipsoidPoint, EllipsoidPoints
-from tarsus.collision.deepest import Deepest
+from tarsus.collision.deepest import DeepestContacts
 from tarsus.collision.geometry import EMPTY, Geometry
 from tarsus.model.solids import Cuboid, Pair
-from tarsus.model.spans import arcs, faces
+from tarsus.model.spans import has_arcs, has_faces
 from tarsus.program.ir.trace import Builder
 
 
@@ -51,7 +51,7 @@ class BoxPair:
     count
         Number of boxes in the pair, 0 to 2.
     row
-        Which of the pair's contacts this is.
+        Index of the contact among those of the pair.
     first, second
         Rotations (3, 3) of both solids in their bodies.
     """
@@ -124,7 +124,7 @@ class SecondaryGaps:
         Gaps of the secondary candidates, m.
     least : SX
         Least gap of all secondary contacts, m.
-    pairs, spans : Deepest or None
+    pairs, spans : DeepestContacts or None
         The deepest pairs and spans, if the geometry has any.
     ellipsoid_points : dict
         Closest points of ellipsoids, by name of their candidate.
@@ -132,17 +132,17 @@ class SecondaryGaps:
 
     candidates: list[SX]
     least: SX
-    pairs: Deepest | None = None
-    spans: Deepest | None = None
+    pairs: DeepestContacts | None = None
+    spans: DeepestContacts | None = None
     ellipsoid_points: EllipsoidPoints = field(default_factory=dict)
 
     @property
-    def others(self) -> list[Deepest]:
+    def others(self) -> list[DeepestContacts]:
         """The deepest pairs and spans, whichever exist."""
         return [deepest for deepest in (self.pairs, self.spans) if deepest is not None]
 
 
-def columns(geometry: Geometry) -> dict[str, int]:
+def column_widths(geometry: Geometry) -> dict[str, int]:
     """Return the width of each column, by name and in order.
 
     Columns that no contact of the geometry needs are omitted. `SlotContact`, `SecondSolid` and
@@ -155,16 +155,16 @@ def columns(geometry: Geometry) -> dict[str, int]:
         widths |= {"boxes": 1, "row": 1, "turn": 9, "other_turn": 9}
     if geometry.spans:
         widths |= {"along": 3}
-    if arcs(geometry.spans):
+    if has_arcs(geometry.spans):
         widths |= {"out": 3}
-    if faces(geometry.spans):
+    if has_faces(geometry.spans):
         widths |= {"across": 3}
     if geometry.outlines:
         widths |= {"outline": len(geometry.outlines[0])}
     return widths
 
 
-def rows(geometry: Geometry) -> list[tuple[float, ...]]:
+def build_rows(geometry: Geometry) -> list[tuple[float, ...]]:
     """Build the table, one row for each contact number.
 
     Columns that a contact does not use are zero; the second body of a contact with the ground is
@@ -183,7 +183,7 @@ def rows(geometry: Geometry) -> list[tuple[float, ...]]:
         for row, outline in zip(contacts, geometry.outlines, strict=True):
             row["outline"] = outline
     # as rows of the table
-    widths = columns(geometry)
+    widths = column_widths(geometry)
     default = {name: np.zeros(size) for name, size in widths.items()} | {"other": EMPTY}
     return [
         tuple(float(x) for name in widths for x in np.ravel(row.get(name, default[name])))
@@ -223,13 +223,13 @@ def look_up(
 ) -> SlotContact:
     """Look up the contact in slot j; an empty slot j gets the constants of contact number j."""
     # its row of the table
-    table = np.array(rows(geometry))
+    table = np.array(build_rows(geometry))
     number, width = numbers[0], table.shape[1]
     for k, other in enumerate(numbers[1:], 1):
         number = ca.if_else(j == k, other, number)
     row_index = builder.store("row", ca.if_else(number >= 0, number, j))
     index = ca.vertcat(*(width * row_index + k for k in range(width)))
-    row = split_row(builder.lookup("candidates", table, index), columns(geometry))
+    row = split_row(builder.lookup("candidates", table, index), column_widths(geometry))
     # the contact
     slot = SlotContact(
         number,
@@ -244,10 +244,10 @@ def look_up(
     )
     if gaps.ellipsoid_points:
         points = gaps.ellipsoid_points
-        slot = replace(slot, ellipsoid_point=_ellipsoid_point(geometry, number, points))
+        slot = replace(slot, ellipsoid_point=_find_ellipsoid_point(geometry, number, points))
     if gaps.spans is not None:
         position = ca.if_else(geometry.is_span(number), gaps.spans.position(number), 0)
-        cross_position = gaps.spans.cross_position(number) if faces(geometry.spans) else None
+        cross_position = gaps.spans.cross_position(number) if has_faces(geometry.spans) else None
         slot = replace(slot, position=position, cross_position=cross_position)
         if gaps.spans.normals:
             normal, edge_gap = gaps.spans.edge_contact(number)
@@ -261,7 +261,9 @@ def look_up(
     return slot
 
 
-def _ellipsoid_point(geometry: Geometry, number: SX, points: EllipsoidPoints) -> EllipsoidPoint:
+def _find_ellipsoid_point(
+    geometry: Geometry, number: SX, points: EllipsoidPoints
+) -> EllipsoidPoint:
     """Find the closest point of the contact with that number, if it belongs to an ellipsoid."""
     arm, is_distinct, max_gap = SX.zeros(3), SX(EMPTY), SX.inf()
     for k, i in enumerate(geometry.order[: len(geometry.candidates)]):

@@ -19,7 +19,7 @@ OUTSIDE = 2.0  # position on a span that is nearest to the ground at an end
 
 
 @dataclass(frozen=True, eq=False)
-class Deepest:
+class DeepestContacts:
     """The deepest spans near the ground, or the deepest pairs that touch.
 
     Parameters
@@ -49,24 +49,28 @@ class Deepest:
     normals: list[SX] = field(default_factory=list)
 
     @staticmethod
-    def none(count: int, *, spans: bool, faces: bool = False, edges: bool = False) -> Deepest:
+    def empty(
+        count: int, *, spans: bool, faces: bool = False, edges: bool = False
+    ) -> DeepestContacts:
         """Create an empty table for `count` contacts."""
         numbers, gaps, positions, cross_positions = (
             entries(SX(np.full(count, value))) for value in (EMPTY, np.inf, OUTSIDE, 0)
         )
         normals = [SX.zeros(3)] * count if edges else []
         positions, cross_positions = positions if spans else [], cross_positions if faces else []
-        return Deepest(numbers, gaps, SX(0), positions, cross_positions, normals)
+        return DeepestContacts(numbers, gaps, SX(0), positions, cross_positions, normals)
 
     @staticmethod
-    def from_registers(values: Values) -> Deepest:
+    def from_registers(values: Values) -> DeepestContacts:
         """Restore the table from its registers."""
         positions, cross_positions = (
             entries(values.get(name, SX(0, 1))) for name in ("positions", "cross_positions")
         )
         numbers, gaps = entries(values["numbers"]), entries(values["gaps"])
         normals = triples(values.get("normals", SX(0, 1)))
-        return Deepest(numbers, gaps, values["touching"], positions, cross_positions, normals)
+        return DeepestContacts(
+            numbers, gaps, values["touching"], positions, cross_positions, normals
+        )
 
     def to_registers(self) -> Values:
         """Return the registers that carry this through a loop."""
@@ -92,7 +96,7 @@ class Deepest:
         touches: SX,
         cross_position: SX | float = 0.0,
         normal: SX | None = None,
-    ) -> Deepest:
+    ) -> DeepestContacts:
         """Replace the contact with the largest gap by another one if the gap of that is smaller.
 
         A contact with an edge of the ground (`normal` is given) replaces any contact of the same
@@ -118,7 +122,7 @@ class Deepest:
             return [ca.if_else(flag, new, old) for flag, old in pairs]
 
         normal = SX.zeros(3) if normal is None else normal
-        return Deepest(
+        return DeepestContacts(
             *(insert(number, self.numbers), insert(gap, self.gaps), self.touching + touches),
             *(
                 insert(position, self.positions),
@@ -152,7 +156,7 @@ class Deepest:
 
 def deepest_touching(
     gaps: list[SX], touch: list[SX], first: int, count: int, builder: Builder
-) -> Deepest:
+) -> DeepestContacts:
     """Select the deepest contacts that touch, at most `count`.
 
     Parameters
@@ -184,9 +188,13 @@ def deepest_touching(
         after |= {"key": key, "index": index, "filled": filled}
         return now | after, ca.logic_and(new, filled < count)
 
-    begin = Deepest.none(count, spans=False).to_registers() | {"touching": sum(touch, SX(0))}
+    begin = DeepestContacts.empty(count, spans=False).to_registers() | {
+        "touching": sum(touch, SX(0))
+    }
     begin |= {"key": -SX.inf(), "index": SX(-1), "filled": SX(0)}
-    return Deepest.from_registers(builder.loop(begin, add_next, count + 1, begin["touching"] > 0))
+    return DeepestContacts.from_registers(
+        builder.loop(begin, add_next, count + 1, begin["touching"] > 0)
+    )
 
 
 def next_key(keys: list[SX], key: SX, index: SX) -> tuple[SX, SX]:

@@ -12,12 +12,12 @@ from casadi import DM, SX
 
 from tarsus.collision.closest_point.capsule_box import Block
 from tarsus.collision.closest_point.segments import Segment, closest_offset, length
-from tarsus.collision.closest_point.shapes import Shape, shapes_of
+from tarsus.collision.closest_point.shapes import Shape, place_shapes
 from tarsus.collision.geometry import Geometry
 from tarsus.dynamics.kinematics import Kinematics, kinematics
 from tarsus.model.mechanism import Mechanism
 from tarsus.model.solids import Pair
-from tarsus.model.spans import Span, searched
+from tarsus.model.spans import Span, select_searched
 
 NEAR_GAP = 1e-3  # m: what may be nearer than that to closing is looked at
 START_SEPARATION = 0.02  # m: a bound above this at the start is the only one used for its pair
@@ -39,8 +39,8 @@ def parallel_edges(
     and radius in m, for each group: the arguments of `EdgeBounds.may_touch`.
     """
     groups: dict[tuple[float, ...], list[Span]] = {}
-    for span in searched(geometry.spans):
-        if span.bent or span.wide:
+    for span in select_searched(geometry.spans):
+        if span.is_arc or span.is_face:
             continue
         length, radius = length_and_radius(span)
         along = np.round(span.half / np.linalg.norm(span.half), 6) + 0.0
@@ -89,29 +89,29 @@ class EdgeBounds:
         """Return the height of a point above ground, or its distance from a solid, and its z, m."""
         return distance if self.solid else distance / frame[0, 2], center[2]
 
-    def closes(self, height: SX, radius: float | SX) -> SX:
+    def may_touch_ball(self, height: SX, radius: float | SX) -> SX:
         """Return 1 if a ball of this radius, m, at a height from `height_and_z` may touch."""
         return self.geometry.closes(self.shrunk * height - radius - NEAR_GAP)
 
-    def any_near(self, heights: Mapping[str, tuple[SX, SX]]) -> list[SX]:
+    def near_flags(self, heights: Mapping[str, tuple[SX, SX]]) -> list[SX]:
         """Return a flag for each group of edges, rim and face: 1 if any of it may touch.
 
         `heights` has `height_and_z` of each candidate, by name.
         """
-        spans = searched(self.geometry.spans)
-        rims = {span.ends[0]: span for span in spans if span.bent}
+        spans = select_searched(self.geometry.spans)
+        rims = {span.ends[0]: span for span in spans if span.is_arc}
         may_touch = [self.may_touch(*side, heights) for side in parallel_edges(self.geometry)]
         may_touch += [self.may_touch_span(span, heights) for span in rims.values()]
-        faces = [span for span in spans if span.wide and not span.round]
+        faces = [span for span in spans if span.is_face and not span.round]
         return may_touch + [self.may_touch_span(span, heights) for span in faces]
 
     def may_touch_span(self, span: Span, heights: Mapping[str, tuple[SX, SX]]) -> SX:
         """Return 1 if a span may touch; `heights` has `height_and_z` of each candidate, by name."""
-        if span.bent:
-            return self.closes(heights[span.ends[0]][0], float(np.linalg.norm(span.out)))
+        if span.is_arc:
+            return self.may_touch_ball(heights[span.ends[0]][0], float(np.linalg.norm(span.out)))
         if span.round:
-            return self.closes(heights[span.ends[0]][0], float(np.linalg.norm(span.half)))
-        if span.wide:
+            return self.may_touch_ball(heights[span.ends[0]][0], float(np.linalg.norm(span.half)))
+        if span.is_face:
             half_width = self.shrunk * self.rate * float(np.linalg.norm(span.across))
             return self.may_touch(
                 [span.ends, span.opposite_ends],
@@ -154,7 +154,7 @@ class EdgeBounds:
         least = ca.fmax(
             one - (max_change - slope) * share, other - (max_change + slope) * (1 - share)
         )
-        closed = self.closes(least, radius)
+        closed = self.may_touch_ball(least, radius)
         return closed if self.solid else ca.logic_and(ca.fabs(climb) < max_change, closed)
 
 
@@ -166,8 +166,8 @@ def pair_distance_bounds(kin: Kinematics, pairs: list[Pair]) -> list[SX]:
     advance: the largest in the initial posture. If no bound separates the pair there, the largest
     of all bounds is used.
     """
-    start = kinematics(kin.mechanism, SX(DM(_start(kin.mechanism))))
-    now, then = shapes_of(kin, pairs), shapes_of(start, pairs)
+    start = kinematics(kin.mechanism, SX(DM(_start_coordinates(kin.mechanism))))
+    now, then = place_shapes(kin, pairs), place_shapes(start, pairs)
     bounds = []
     for pair in pairs:
         current, at_start = separations(pair, now), [float(DM(x)) for x in separations(pair, then)]
@@ -192,19 +192,21 @@ def separations(pair: Pair, shapes: Mapping[str, Shape]) -> list[SX]:
         if isinstance(box, Block):
             for k in range(3):
                 normal = box.rotation[:, k]
-                reach = _along(one, normal) + _along(other, normal) + pair.first.radius
+                reach = (
+                    _extent_along(one, normal) + _extent_along(other, normal) + pair.first.radius
+                )
                 gaps.append(ca.fabs(ca.dot(normal, between_both)) - reach)
     return gaps
 
 
-def _along(shape: Shape, normal: SX) -> SX:
+def _extent_along(shape: Shape, normal: SX) -> SX:
     """Compute the extent of a solid, without its rounding, along a direction (3,), m."""
     if isinstance(shape, Segment):
         return SX(0) if shape.half is None else ca.fabs(ca.dot(normal, shape.half))
     return ca.dot(ca.fabs(ca.mtimes(shape.rotation.T, normal)), shape.half)
 
 
-def _start(mechanism: Mechanism) -> np.ndarray:
+def _start_coordinates(mechanism: Mechanism) -> np.ndarray:
     """Choose coordinates (nq,) near those of the start, with cut joints at zero."""
     q = mechanism.keyframes.get("stand")
     return mechanism.neutral() if q is None or len(q) != mechanism.nq else np.asarray(q)

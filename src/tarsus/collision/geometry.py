@@ -81,7 +81,7 @@ class Geometry:
         return [contact.name for contact in self.contacts]
 
     @property
-    def reported(self) -> int:
+    def report_count(self) -> int:
         """Number of contacts whose impulses a step reports: the primary ones, then the slots."""
         return len(self.primary) + self.slots
 

@@ -68,7 +68,7 @@ class PlacedOutline:
         return ca.cross(spin, ca.mtimes(R, travel) + ca.cross(spin, self.lowest(normal)))
 
 
-def below(
+def ground_below(
     geometry: Geometry,
     terrain: object,
     centers: Sequence[SX],
@@ -89,10 +89,10 @@ def below(
         touches, and its center is this far from the ground.
     """
     first = geometry.terrain.surfaces(list(centers), terrain)
-    return below_lowest(geometry, terrain, centers, radii, outlines, first)
+    return ground_below_lowest(geometry, terrain, centers, radii, outlines, first)
 
 
-def below_lowest(
+def ground_below_lowest(
     geometry: Geometry,
     terrain: object,
     centers: Sequence[SX],
@@ -100,7 +100,7 @@ def below_lowest(
     outlines: Sequence[PlacedOutline | None],
     first: Sequence[tuple[SX, SX]],
 ) -> list[tuple[SX, SX, SX]]:
-    """Compute the result of `below`, given distance and frame of the ground below the centers."""
+    """Compute `ground_below`, given distance and frame of the ground below the centers."""
     grounds_below = [(SX.zeros(3), *ground) for ground in first]
     others = [
         (i, outline)
@@ -121,7 +121,7 @@ def below_lowest(
         for i, ground in zip(balls, grounds, strict=True):
             arm, outline_distance, outline_frame = grounds_below[i]
             below_arm = outline_distance, outline_frame
-            distance, frame = _where_ball_touches(SX(radii[i]), below_arm, ground)
+            distance, frame = _ball_distance(SX(radii[i]), below_arm, ground)
             if outlines[i] is not None:
                 distance = ca.if_else(radii[i] > 0, distance, outline_distance)
                 frame = ca.if_else(radii[i] > 0, frame, outline_frame)
@@ -139,7 +139,7 @@ def below_lowest(
     return grounds_below
 
 
-def _where_ball_touches(
+def _ball_distance(
     radius: SX, below_center: tuple[SX, SX], below_point: tuple[SX, SX]
 ) -> tuple[SX, SX]:
     """Compute the distance, m, of a ball's center from a height field, and the frame there (3, 3).
@@ -174,13 +174,13 @@ def _where_ball_touches(
     return distance + radius + 0.5 * ca.dot(n1 + normal, moved), frame
 
 
-def below_candidates(
+def ground_below_candidates(
     geometry: Geometry, kin: Kinematics, candidates: Sequence[Candidate], terrain: object
 ) -> tuple[list[SX], list[SX], list[SX]]:
     """Find the points (3,) that may touch, world, m, with distance and frame of the ground."""
     centers = [jacobian.position(kin, c.body, constant(c.position)) for c in candidates]
     points_of_ellipsoids = closest_points(geometry, kin, terrain, candidates)
-    grounds = below(
+    grounds = ground_below(
         geometry,
         terrain,
         centers,

@@ -14,11 +14,11 @@ from tarsus.collision.closest_point.curve_ground import Curve, span_contact
 from tarsus.collision.closest_point.ellipsoid_ground import EllipsoidPoints, closest_points
 from tarsus.collision.closest_point.segments import Segment, contact_frame
 from tarsus.collision.closest_point.solids import PairContact, pair_contact, select_contact
-from tarsus.collision.contact_point import OPEN_GAP, Attached, ContactPoint, may_be_blocked
+from tarsus.collision.contact_point import OPEN_GAP, Attachment, ContactPoint, may_be_blocked
 from tarsus.collision.contact_table import SlotContact
 from tarsus.collision.deepest import OUTSIDE
 from tarsus.collision.geometry import Geometry
-from tarsus.collision.ground import PlacedOutline, below
+from tarsus.collision.ground import PlacedOutline, ground_below
 from tarsus.collision.shared_body import shared_bodies
 from tarsus.dynamics import jacobian, rnea
 from tarsus.dynamics.kinematics import Kinematics
@@ -77,7 +77,7 @@ def _candidate_points(
         for c in candidates
     ]
     outlines = [PlacedOutline.of(kin, candidate, known_points) for candidate in candidates]
-    grounds = below(geometry, terrain, centers, [c.radius for c in candidates], outlines)
+    grounds = ground_below(geometry, terrain, centers, [c.radius for c in candidates], outlines)
     velocity_product = rnea.velocity_products(kin)
     for candidate, center, outline, ground in zip(
         candidates, centers, outlines, grounds, strict=True
@@ -89,7 +89,7 @@ def _candidate_points(
         if candidate.body in bodies:
             body = bodies[candidate.body]
             arms = body.arms(middle, down, frame)
-            attached = Attached(body.rows, body.number, arms, blocked)
+            attached = Attachment(body.rows, body.number, arms, blocked)
             velocity = ca.mtimes(arms, body.twist)
             product = body.velocity_product(middle, down)
         else:
@@ -98,7 +98,7 @@ def _candidate_points(
                 arm = jacobian.direction_in_body(kin, candidate.body, down)
             columns = jacobian.point_jacobian(kin, candidate.body, middle + arm)
             rows = ca.mtimes(frame, jacobian.dense(columns, geometry.mechanism.nu))
-            attached = Attached.by(rows, blocked)
+            attached = Attachment.from_rows(rows, blocked)
             velocity = ca.mtimes(rows, kin.u)
             product = velocity_product(candidate.body, middle, arm)
         if outline is not None:
@@ -134,7 +134,7 @@ def _span_points(
         contact = span_contact(geometry, kin, terrain, span)
         outline = constant(geometry.outlines[number]) if geometry.outlines else None
         fixed = SX(span.body), constant(span.middle), SX(span.radius), outline
-        along, out = constant(span.half), constant(span.out) if span.bent else None
+        along, out = constant(span.half), constant(span.out) if span.is_arc else None
         slot = SlotContact(SX(number), *fixed, along=along, position=contact.position, out=out)
         if contact.cross_position is not None:
             across = constant(span.across)
@@ -169,14 +169,14 @@ def _pair_points(kin: Kinematics, pairs: Sequence[Pair]) -> list[ContactPoint]:
                 0.0,
                 kin.world_rotation[pair.first.body],
                 product_there,
-                Attached.by(rows, may_be_blocked=True),
+                Attachment.from_rows(rows, may_be_blocked=True),
             )
         )
     return points
 
 
 @dataclass(frozen=True, eq=False)
-class OnSpan:
+class SpanPosition:
     """Position of a slot's contact on a span, and the lines along which it moves there.
 
     Parameters
@@ -201,7 +201,7 @@ class OnSpan:
     across: list[SX]
 
     @classmethod
-    def of(cls, slot: SlotContact, body: SelectedBody, arm: SX) -> OnSpan:
+    def of(cls, slot: SlotContact, body: SelectedBody, arm: SX) -> SpanPosition:
         """Locate a slot's contact; `arm` (3,) leads from the body's origin to the span's middle."""
         assert slot.along is not None and slot.position is not None
         out = None if slot.out is None else ca.mtimes(body.rotation, slot.out)
@@ -239,11 +239,11 @@ def slot_contact_point(
     body = selection.body(slot.body)
     arm, span = ca.mtimes(body.rotation, slot.center), None
     if slot.along is not None:
-        span = OnSpan.of(slot, body, arm)
+        span = SpanPosition.of(slot, body, arm)
         arm += span.arm
     center = body.origin + arm
     outline = None if slot.outline is None else PlacedOutline(slot.outline, body.rotation)
-    [(reach, distance, frame)] = below(geometry, terrain, [center], [slot.radius], [outline])
+    [(reach, distance, frame)] = ground_below(geometry, terrain, [center], [slot.radius], [outline])
     closest = slot.ellipsoid_point
     if closest is not None:
         reach = ca.if_else(closest.is_distinct >= 0, closest.arm, reach)
@@ -276,11 +276,11 @@ def slot_contact_point(
         velocity,
         center + down,
         frame,
-        _material(geometry, center + down, terrain, _friction_of(geometry, slot.number)),
+        _material(geometry, center + down, terrain, _select_friction_of(geometry, slot.number)),
         slot.radius,
         body.rotation,
         ca.mtimes(frame, product),
-        Attached.by(rows, blocked),
+        Attachment.from_rows(rows, blocked),
         *tracked,
     )
     ground = ground if closest is None else replace(ground, max_gap=closest.max_gap)
@@ -330,7 +330,7 @@ def _ground_or_pair(
         ground.radius,
         either_one(ca.mtimes(back, body.rotation), ground.rotation),
         either_one(product, ground.velocity_product),
-        Attached.by(rows, may_be_blocked=True),
+        Attachment.from_rows(rows, may_be_blocked=True),
         either_one(ca.mtimes(back, contact.point - middle), down),
         None if ground.tracked is None else either_one(tracked, ground.tracked),
     )
@@ -379,7 +379,7 @@ def _material(geometry: Geometry, point: SX, terrain: object, factor: float | SX
     return friction if SX(factor).is_one() else factor * friction, stiffness
 
 
-def _friction_of(geometry: Geometry, number: SX) -> SX:
+def _select_friction_of(geometry: Geometry, number: SX) -> SX:
     """Select the friction factor of the contact with that number."""
     candidates = geometry.order[: len(geometry.candidates)]
     factors = [geometry.candidates[i].friction for i in candidates]

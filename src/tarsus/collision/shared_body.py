@@ -45,7 +45,7 @@ class SharedBody:
     def rows(self) -> list[list[SX]]:
         """Rows (6, nu) with twist = rows u."""
         kin, columns = self.kin, [SX(6, 1)] * self.kin.mechanism.nu
-        for i in tree.path(kin.mechanism, self.number):
+        for i in tree.support_path(kin.mechanism, self.number):
             joint, first = kin.mechanism.bodies[i].joint, kin.mechanism.u_slices[i].start
             R = kin.world_rotation[i]
             arm = kin.world_position[self.number] - kin.world_position[i]

@@ -17,10 +17,10 @@ class CommandWords:
     options: tuple[Argument, ...]
 
 
-def bash(commands: Sequence[CommandWords]) -> str:
+def bash_script(commands: Sequence[CommandWords]) -> str:
     """Build a bash function that completes the word at the cursor."""
     names = " ".join(known.name for known in commands)
-    cases = "\n".join(_bash_case(known) for known in commands)
+    cases = "\n".join(_build_bash_case(known) for known in commands)
     return f"""\
 _tarsus() {{
     local cur="${{COMP_WORDS[COMP_CWORD]}}" prev="${{COMP_WORDS[COMP_CWORD-1]}}" values="" flags=""
@@ -43,7 +43,7 @@ complete -o bashdefault -o default -F _tarsus tarsus
 """
 
 
-def _bash_case(known: CommandWords) -> str:
+def _build_bash_case(known: CommandWords) -> str:
     """Build the case of one command: values of the option before the cursor, or of positionals."""
     flags = " ".join([*(flag for option in known.options for flag in option.flags), "--help"])
     rows = [f'    {known.name}) flags="{flags}"', '        case "$prev" in']
@@ -56,11 +56,11 @@ def _bash_case(known: CommandWords) -> str:
     return "\n".join(rows)
 
 
-def zsh(commands: Sequence[CommandWords]) -> str:
+def zsh_script(commands: Sequence[CommandWords]) -> str:
     """Build a function for zsh's completion system, with the help text of every option."""
-    described = "\n".join(f"        {_quoted(_colons(k.name, k.summary))}" for k in commands)
+    described = "\n".join(f"        {_quote(_colon_pair(k.name, k.summary))}" for k in commands)
     cases = "\n".join(
-        "\n".join([f"    {k.name})", "        _arguments -s \\", *_zsh_rows(k), "        ;;"])
+        "\n".join([f"    {k.name})", "        _arguments -s \\", *_build_zsh_rows(k), "        ;;"])
         for k in commands
     )
     return f"""\
@@ -88,7 +88,7 @@ fi
 """
 
 
-def _zsh_rows(known: CommandWords) -> list[str]:
+def _build_zsh_rows(known: CommandWords) -> list[str]:
     """Build the arguments of zsh's `_arguments` for one command."""
     rows = []
     for option in known.options:
@@ -98,19 +98,21 @@ def _zsh_rows(known: CommandWords) -> list[str]:
             if option.choices:
                 names = " ".join(option.choices)
                 action = f"{{_alternative 'names:name:({names})' 'files:file:_files'}}"
-        value = f":{_colons(option.value, '')[:-1]}:{action}" if option.value else ""
+        value = f":{_colon_pair(option.value, '')[:-1]}:{action}" if option.value else ""
         if not option.flags:
-            rows.append(_quoted(f"*{value}"))
-        rows += [_quoted(f"*{flag}[{_plain(option.about)}]{value}") for flag in option.flags]
-    rows.append(_quoted("--help[Show the help.]"))
+            rows.append(_quote(f"*{value}"))
+        rows += [
+            _quote(f"*{flag}[{_remove_special(option.about)}]{value}") for flag in option.flags
+        ]
+    rows.append(_quote("--help[Show the help.]"))
     return [f"            {row} \\" for row in rows[:-1]] + [f"            {rows[-1]}"]
 
 
-def fish(commands: Sequence[CommandWords]) -> str:
+def fish_script(commands: Sequence[CommandWords]) -> str:
     """Build one fish line for every command and option."""
     rows = ["complete -c tarsus -f"]
     for known in commands:
-        about = _quoted(known.summary)
+        about = _quote(known.summary)
         rows.append(f"complete -c tarsus -n __fish_use_subcommand -a {known.name} -d {about}")
     for known in commands:
         start = f"complete -c tarsus -n '__fish_seen_subcommand_from {known.name}'"
@@ -122,27 +124,27 @@ def fish(commands: Sequence[CommandWords]) -> str:
             takes = "" if not option.value else " -r" if option.flags else ""
             files = " -F" if option.file else ""
             values = f" -a '{' '.join(option.choices)}'" if option.choices else ""
-            about = f" -d {_quoted(_plain(option.about))}" if option.flags else ""
+            about = f" -d {_quote(_remove_special(option.about))}" if option.flags else ""
             rows.append(f"{start}{names}{takes}{files}{values}{about}")
     return "\n".join(rows) + "\n"
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     """Quote a text as one word of a shell."""
     return "'" + text.replace("'", "'\\''") + "'"
 
 
-def _colons(name: str, about: str) -> str:
+def _colon_pair(name: str, about: str) -> str:
     return f"{name.replace(':', chr(92) + ':')}:{about}"
 
 
-def _plain(text: str) -> str:
+def _remove_special(text: str) -> str:
     """Remove the characters that are special in zsh from a description."""
     return text.replace("[", "(").replace("]", ")").replace(":", ";").replace("'", "")
 
 
 SCRIPTS: dict[str, Callable[[Sequence[CommandWords]], str]] = {
-    "bash": bash,
-    "zsh": zsh,
-    "fish": fish,
+    "bash": bash_script,
+    "zsh": zsh_script,
+    "fish": fish_script,
 }

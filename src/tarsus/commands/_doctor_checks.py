@@ -48,27 +48,27 @@ class Diagnosis:
 def run_checks(progress: Callable[[str], None]) -> Iterator[Diagnosis]:
     """Run all checks, in the order in which a simulation needs the parts."""
     parts: tuple[tuple[str, Callable[[], Iterator[Diagnosis]]], ...] = (
-        ("versions", _versions),
-        ("processor", _processor),
-        ("compiler", _compiler),
-        ("cache", _cache),
-        ("GPU", _gpu),
-        ("extras", _extras),
-        ("other programs", _programs),
+        ("versions", _check_versions),
+        ("processor", _check_processor),
+        ("compiler", _check_compiler),
+        ("cache", _check_cache),
+        ("GPU", _check_gpu),
+        ("extras", _check_extras),
+        ("other programs", _check_programs),
     )
     for name, check in parts:
         progress(f"checking {name}")
         yield from check()
 
 
-def _versions() -> Iterator[Diagnosis]:
+def _check_versions() -> Iterator[Diagnosis]:
     """Check the versions of Tarsus, Python and the required packages."""
     from tarsus import __version__
 
     yield Diagnosis("tarsus", f"{__version__} in {Path(__file__).parents[1]}")
     system = f"{platform.system()} {platform.release()}, {platform.machine()}"
     yield Diagnosis("python", f"{platform.python_version()} ({sys.executable}) on {system}")
-    missing, old = _missing_packages("")
+    missing, old = _find_missing_packages("")
     if missing or old:
         yield Diagnosis(
             "packages", f"missing: {', '.join((*missing, *old))}", BAD, extra_install_command()
@@ -78,12 +78,12 @@ def _versions() -> Iterator[Diagnosis]:
         yield Diagnosis("packages", ", ".join(f"{name} {metadata.version(name)}" for name in names))
 
 
-def _processor() -> Iterator[Diagnosis]:
+def _check_processor() -> Iterator[Diagnosis]:
     """Report vector width, cores and threads."""
     from tarsus.processes import usable_cores
     from tarsus.program.run import machine
 
-    host = machine.host()
+    host = machine.detect_host()
     lanes = f"{host.lanes(64)} worlds in float64, {host.lanes(32)} in float32"
     yield Diagnosis(
         "processor", f"{host.cpu}, {host.vector_bits}-bit vectors: {lanes} per instruction"
@@ -92,7 +92,7 @@ def _processor() -> Iterator[Diagnosis]:
     yield Diagnosis("threads", f"{usable} of {os.cpu_count()} cores available: threads={usable}")
 
 
-def _compiler() -> Iterator[Diagnosis]:
+def _check_compiler() -> Iterator[Diagnosis]:
     """Compile and run a small program."""
     from tarsus.program.ir.trace import Builder
     from tarsus.program.run.tiers import optimizes
@@ -100,7 +100,7 @@ def _compiler() -> Iterator[Diagnosis]:
 
     start = perf_counter()
     try:
-        with _empty_cache():
+        with _use_empty_cache():
             builder = Builder("doctor")
             x = builder.declare("x", 1)
             worlds = Worlds(builder.program(x=2 * x + 1), 5)
@@ -118,7 +118,7 @@ def _compiler() -> Iterator[Diagnosis]:
 
 
 @contextmanager
-def _empty_cache() -> Iterator[None]:
+def _use_empty_cache() -> Iterator[None]:
     """Use an empty, temporary cache folder inside the `with` block."""
     before = os.environ.get(CACHE)
     with TemporaryDirectory() as folder:
@@ -137,7 +137,7 @@ def _llvm_version() -> str:
     return ".".join(map(str, llvm.llvm_version_info))
 
 
-def _cache() -> Iterator[Diagnosis]:
+def _check_cache() -> Iterator[Diagnosis]:
     """Check that compiled code can be cached."""
     from tarsus.program.run import cache
 
@@ -157,9 +157,9 @@ def _set_variable(name: str, value: str) -> str:
     return f"set {name}={value}" if sys.platform == "win32" else f"export {name}={value}"
 
 
-def _gpu() -> Iterator[Diagnosis]:
+def _check_gpu() -> Iterator[Diagnosis]:
     """Check for an NVIDIA GPU, its driver and CuPy."""
-    gpus = _output("nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader")
+    gpus = _run_program("nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader")
     if not gpus:
         yield Diagnosis("GPU", "no NVIDIA GPU found; only device='cuda' needs one", MISSING)
         return
@@ -174,7 +174,7 @@ def _gpu() -> Iterator[Diagnosis]:
     yield Diagnosis("GPU", f"{names}, CuPy {cupy.__version__}: device='cuda' works")
 
 
-def _extras() -> Iterator[Diagnosis]:
+def _check_extras() -> Iterator[Diagnosis]:
     """Check the optional packages."""
     purposes = {
         "view": "tarsus view, tarsus render",
@@ -183,9 +183,9 @@ def _extras() -> Iterator[Diagnosis]:
         "peers": "tarsus bench --peers",
     }
     extras = metadata.metadata("tarsus").get_all("Provides-Extra") or ()
-    for extra in (name for name in extras if name != "cuda"):  # `_gpu` checks that one
+    for extra in (name for name in extras if name != "cuda"):  # `_check_gpu` checks that one
         purpose = f" ({purposes[extra]})" if extra in purposes else ""
-        missing, old = _missing_packages(extra)
+        missing, old = _find_missing_packages(extra)
         if missing or old:
             text = f"missing: {', '.join((*missing, *old))}{purpose}"
             yield Diagnosis(f"[{extra}]", text, MISSING, extra_install_command(extra))
@@ -193,7 +193,7 @@ def _extras() -> Iterator[Diagnosis]:
             yield Diagnosis(f"[{extra}]", f"installed{purpose}")
 
 
-def _missing_packages(extra: str) -> tuple[list[str], list[str]]:
+def _find_missing_packages(extra: str) -> tuple[list[str], list[str]]:
     """Find the missing and the outdated packages of an extra, or of Tarsus itself for ""."""
     missing, old = [], []
     for needed in requirements(extra):
@@ -207,7 +207,7 @@ def _missing_packages(extra: str) -> tuple[list[str], list[str]]:
     return missing, old
 
 
-def _programs() -> Iterator[Diagnosis]:
+def _check_programs() -> Iterator[Diagnosis]:
     """Check for a C compiler, which users of `tarsus export --c` need."""
     names = [name for name in ("cc", "gcc", "clang", "cl", "cmake") if shutil.which(name)]
     if names:
@@ -217,7 +217,7 @@ def _programs() -> Iterator[Diagnosis]:
         yield Diagnosis("C compiler", text, MISSING)
 
 
-def _output(*command: str) -> str:
+def _run_program(*command: str) -> str:
     """Run another program and return its output; "" if it is not installed or fails."""
     if shutil.which(command[0]) is None:
         return ""

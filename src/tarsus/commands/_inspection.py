@@ -18,7 +18,7 @@ from tarsus.errors import TarsusError
 from tarsus.files import write_text
 from tarsus.processes import run_in_child
 from tarsus.program.codegen.layout import Target
-from tarsus.program.lowering.tape import tape
+from tarsus.program.lowering.tape import create_tape
 from tarsus.program.run import machine, native, ptx
 from tarsus.simulation import resolve
 from tarsus.simulation.simulation import Simulation
@@ -41,7 +41,7 @@ COLUMNS = (
 )
 
 
-def contents_of(robot: Mechanism, law: str) -> dict[str, Any]:
+def read_contents(robot: Mechanism, law: str) -> dict[str, Any]:
     """Read the supported and unsupported contents of a robot file, as a JSON record.
 
     The record also has the file's actuators and the stages of the law's contact solver.
@@ -58,7 +58,7 @@ def contents_of(robot: Mechanism, law: str) -> dict[str, Any]:
     }
 
 
-def compiled_step(simulation: Simulation, bits: int) -> dict[str, Any]:
+def measure_step(simulation: Simulation, bits: int) -> dict[str, Any]:
     """Count the operations of every block of straight-line code, and time the CPU compilation.
 
     Parameters
@@ -71,11 +71,11 @@ def compiled_step(simulation: Simulation, bits: int) -> dict[str, Any]:
     program = simulation.program
     blocks = []
     for block, inside in program.expanded.basic_blocks():
-        counts = tape(block.function).operation_counts()
+        counts = create_tape(block.function).operation_counts()
         made = [name.removeprefix("~") for name in block.outputs]
         operations = {"operations": sum(counts.values()), "by_name": counts}
         blocks.append({"in_loop": inside, "makes": made, **operations})
-    lanes = machine.host().lanes(bits)
+    lanes = machine.detect_host().lanes(bits)
     start = perf_counter()
     native.compile_to_assembly(program, Target(lanes, bits))
     return {
@@ -135,12 +135,12 @@ def compile_kernel(robot: Robot, law: str, bits: int, file: Path | None = None) 
 
 def _ptx_text(robot: Robot, law: str, bits: int) -> str | TarsusError:
     try:
-        return ptx.compile_to_ptx(simulation(robot, law, bits).program, bits)
+        return ptx.compile_to_ptx(create_simulation(robot, law, bits).program, bits)
     except TarsusError as error:
         return error
 
 
-def simulation(robot: Robot, law: str, bits: int) -> Simulation:
+def create_simulation(robot: Robot, law: str, bits: int) -> Simulation:
     """Create the simulation whose time step is inspected."""
     return Simulation(robot, law, controller="auto", precision=f"float{bits}")
 

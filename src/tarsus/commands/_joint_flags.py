@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import tyro
 
 from tarsus import registry
-from tarsus.commands.base import ArgumentCheck, Flag, Group, argument, checked_name, number
+from tarsus.commands.base import ArgumentCheck, Flag, Group, argument, name_check, number_argument
 from tarsus.errors import IncompatibleOptions, InvalidValue
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tarsus.simulation.options import Options
 
 SENSORS = "tarsus.sensing"
-SENSOR = checked_name("sensor", SENSORS)
+SENSOR = name_check("sensor", SENSORS)
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class JointFlags(Group):
 
     no_limits: Flag = False
     """Skip joint limits."""
-    bounce: Annotated[float, number("NUMBER"), argument("NUMBER")] = 0.0
+    bounce: Annotated[float, number_argument("NUMBER"), argument("NUMBER")] = 0.0
     """Coefficient of restitution at joint limits, 0 to 1."""
     no_stiction: Flag = False
     """Skip static joint friction: it becomes viscous damping, and a step takes half the time."""

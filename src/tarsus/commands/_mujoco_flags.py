@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from tarsus.commands.base import ArgumentCheck, Group, Settings, all_settings, argument
+from tarsus.commands.base import ArgumentCheck, Group, Settings, argument, collect_settings
 
 if TYPE_CHECKING:
     from tarsus.mujoco_runs.settings import SettingsSelection
@@ -46,7 +46,7 @@ class MujocoFlags(Group):
         from tarsus.mujoco_runs.settings import SHOWN, SettingsSelection, parse_names
 
         names = SHOWN if self.mujoco is None else parse_names(self.mujoco)
-        return SettingsSelection(names, tuple(all_settings(self.mujoco_set)))
+        return SettingsSelection(names, tuple(collect_settings(self.mujoco_set)))
 
 
 Mujoco = Annotated[MujocoFlags, tyro.conf.OmitArgPrefixes, tyro.conf.arg(name="MuJoCo")]

@@ -102,12 +102,12 @@ def _unwrap(hint: Any) -> tuple[Any, list[Any]]:
 
 def field_texts(owner: type) -> dict[str, str]:
     """Read the help text of each field of a dataclass: the string under it, on one line."""
-    pairs = (pair for base in reversed(owner.__mro__) for pair in _class_texts(base))
+    pairs = (pair for base in reversed(owner.__mro__) for pair in _read_class_texts(base))
     return {name: " ".join(text.split()) for name, text in pairs}
 
 
 @cache
-def _class_texts(owner: type) -> list[tuple[str, str]]:
+def _read_class_texts(owner: type) -> list[tuple[str, str]]:
     """Read the name of each field in a class's source, with the string under it."""
     if owner is object or not hasattr(owner, "__dataclass_fields__"):
         return []

@@ -57,7 +57,7 @@ def parse(name: str, kind: type[Command], words: Sequence[str]) -> Command:
 
     with _tyro_errors(name, kind):
         return tyro.cli(
-            kind, prog=f"tarsus {name}", args=words, config=CONFIG, registry=_registry()
+            kind, prog=f"tarsus {name}", args=words, config=CONFIG, registry=_create_registry()
         )
 
 
@@ -78,7 +78,7 @@ def example_lines(examples: Mapping[str, str]) -> list[str]:
 # ------------------------------------------------------------------------------------------- types
 
 
-def _registry() -> ConstructorRegistry:
+def _create_registry() -> ConstructorRegistry:
     """Create tyro's rules, plus one for integers whose error message users can read."""
     registry = ConstructorRegistry()
     registry.primitive_rule(_integer)
@@ -116,7 +116,7 @@ def _print_help(name: str, kind: type[Command]) -> None:
             description=kind.summary(),
             args=["--help"],
             config=CONFIG,
-            registry=_with_headings(kind),
+            registry=_create_heading_rules(kind),
         )
     _, _, details = (kind.__doc__ or "").partition("\n\n")
     lines = list[str]()
@@ -127,13 +127,13 @@ def _print_help(name: str, kind: type[Command]) -> None:
     print("\n".join([*lines, EXIT_CODES]), flush=True)
 
 
-def _with_headings(kind: type[Command]) -> ConstructorRegistry:
+def _create_heading_rules(kind: type[Command]) -> ConstructorRegistry:
     """Create rules that split a command's options into one box for each of its `groups`.
 
     tyro draws a box for each nested structure, so each heading becomes a structure. The rules serve
     only the help: arguments are parsed into the fields of the command itself.
     """
-    registry = _registry()
+    registry = _create_registry()
     boxes: dict[type, tuple[StructFieldSpec, ...]] = {}
     expanding = set[type]()
 
@@ -155,14 +155,14 @@ def _with_headings(kind: type[Command]) -> ConstructorRegistry:
         for heading, names in kind.groups.items():
             box = type(heading, (), {})
             boxes[box] = tuple(fields.pop(name) for name in names.split())
-            headings.append(_titled(heading, box))
+            headings.append(_add_heading(heading, box))
         shared = [fields.pop(n) for n in [*fields] if isinstance(fields[n].default, Group)]
         return StructConstructorSpec(dict, (*fields.values(), *headings, *shared[::-1]))
 
     return registry
 
 
-def _titled(heading: str, box: type) -> StructFieldSpec:
+def _add_heading(heading: str, box: type) -> StructFieldSpec:
     """Title a field that tyro then draws as a box with this heading."""
     annotations = tyro.conf.OmitArgPrefixes, tyro.conf.arg(name=heading, help="")
     hint: Any = Annotated[box, *annotations]

@@ -89,7 +89,7 @@ class Progress:
             bar.update(self._task, description=text)
         self._log(COLD if waiting else "compiled")
 
-    def towards(self, end: float) -> Callable[[float], None] | None:
+    def create_callback(self, end: float) -> Callable[[float], None] | None:
         """Create a function that moves the bar to a value between 0 and `end`.
 
         Returns None if no bar is drawn.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
-from tarsus.commands.base import Flag, Group, argument, number
+from tarsus.commands.base import Flag, Group, argument, number_argument
 from tarsus.errors import IncompatibleOptions
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ class BaseFlags(Group):
 
     fixed_base: Flag = False
     """Fix the robot's base to the world at the pose in its file, as for an arm on a table."""
-    base_height: Annotated[float | None, number("METERS"), argument("METERS")] = None
+    base_height: Annotated[float | None, number_argument("METERS"), argument("METERS")] = None
     """Height of the fixed base's origin, with --fixed-base."""
     asset_folder: Annotated[tyro.conf.UseAppendAction[tuple[Path, ...]], argument("FOLDER")] = ()
     """Extra folder to read the robot's meshes, textures and packages from; may be repeated."""

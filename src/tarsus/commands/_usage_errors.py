@@ -13,7 +13,7 @@ from tyro import _errors as events
 
 from tarsus.commands._options import options
 from tarsus.commands.base import Command
-from tarsus.errors import InvalidValue, TarsusError, UnknownName, closest_names, quoted
+from tarsus.errors import InvalidValue, TarsusError, UnknownName, closest_names, quote
 
 
 @contextmanager
@@ -22,7 +22,7 @@ def raise_usage_errors(name: str, kind: type[Command]) -> Iterator[None]:
 
     def on_error(event: events.ParseErrorEvent) -> None:
         try:
-            error = _usage_error(name, kind, event)
+            error = _create_usage_error(name, kind, event)
         except AttributeError:  # an event of another tyro version, which prints its own box
             return
         if error is not None:
@@ -32,16 +32,16 @@ def raise_usage_errors(name: str, kind: type[Command]) -> Iterator[None]:
         yield
 
 
-def _usage_error(
+def _create_usage_error(
     name: str, kind: type[Command], event: events.ParseErrorEvent
 ) -> TarsusError | None:
     """Create the error for an event; None for an event that no command can cause."""
     see = f"see `tarsus {name} --help`."
     match event:
         case events.UnrecognizedArgs(tokens=[word, *_]):
-            return _unknown_word(name, kind, word, see)
+            return _unknown_word_error(name, kind, word, see)
         case events.MissingArgs(unrecognized_tokens=[word, *_]):  # misspelled, then missing
-            return _unknown_word(name, kind, word, see)
+            return _unknown_word_error(name, kind, word, see)
         case events.MissingArgs(missing_arguments=missing):
             needed = [_display_name(each.arg) for each in missing]
             return InvalidValue(f"tarsus {name} needs {', '.join(needed)}; {see}", needed[0])
@@ -56,23 +56,23 @@ def _usage_error(
                 if suggestions
                 else f"choose one of: {', '.join(choices)}."
             )
-            return UnknownName(f"{where} does not accept {quoted(value)}; {hint}", value)
+            return UnknownName(f"{where} does not accept {quote(value)}; {hint}", value)
         case events.InstantiationFailure(message=message, argument=argument):
             option = _display_name(argument) if argument else f"tarsus {name}"
             return InvalidValue(f"{option}: {message.rstrip('.')}.", option)
     return None
 
 
-def _unknown_word(name: str, kind: type[Command], word: str, see: str) -> UnknownName:
+def _unknown_word_error(name: str, kind: type[Command], word: str, see: str) -> UnknownName:
     """Create the error for a word that matches no argument."""
     if not word.startswith("-"):
-        return UnknownName(f"tarsus {name} does not accept {quoted(word)}; {see}", word)
+        return UnknownName(f"tarsus {name} does not accept {quote(word)}; {see}", word)
 
     flag = word.partition("=")[0].replace("_", "-")
     known = [flag for option in options(kind) for flag in option.flags if flag.startswith("--")]
     suggestions = closest_names(flag, known)
     hint = f"did you mean {' or '.join(suggestions)}?" if suggestions else see
-    return UnknownName(f"tarsus {name} has no option {quoted(flag)}; {hint}", flag)
+    return UnknownName(f"tarsus {name} has no option {quote(flag)}; {hint}", flag)
 
 
 def _display_name(argument: Any) -> str:

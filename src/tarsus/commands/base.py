@@ -33,7 +33,7 @@ typed_arguments: ContextVar[Sequence[str]] = ContextVar("typed_arguments", defau
 """The arguments of the command line as the user typed them."""
 
 
-def _default(value: str) -> str:
+def _format_default(value: str) -> str:
     """Format a default for the help: empty for a flag and for None."""
     return "" if value in ("None", "True", "False", "", "''") else f"(default: {value})"
 
@@ -51,7 +51,9 @@ def argument(name: str | None, help: str | None = None, short: str | None = None
         Short option name, such as "-q".
     """
     aliases = (short,) if short else None
-    return tyro.conf.arg(metavar=name, help=help, help_behavior_hint=_default, aliases=aliases)
+    return tyro.conf.arg(
+        metavar=name, help=help, help_behavior_hint=_format_default, aliases=aliases
+    )
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,7 @@ class ArgumentCheck:
     names: Callable[[], Sequence[str]] = tuple
 
 
-def checked_name(kind: str, package: str, *also: str) -> ArgumentCheck:
+def name_check(kind: str, package: str, *also: str) -> ArgumentCheck:
     """Create a check that a name is a member of `package`, one of `also`, or a path.
 
     A path to a Python file is accepted for every kind, and the file is trusted from then on. A
@@ -86,9 +88,9 @@ def checked_name(kind: str, package: str, *also: str) -> ArgumentCheck:
     return ArgumentCheck(check, lambda: (*registry.names(package), *also))
 
 
-def checked_names(kind: str, package: str, *also: str) -> ArgumentCheck:
-    """Create the check of `checked_name` for several names separated by commas."""
-    one = checked_name(kind, package, *also)
+def name_list_check(kind: str, package: str, *also: str) -> ArgumentCheck:
+    """Create the check of `name_check` for several names separated by commas."""
+    one = name_check(kind, package, *also)
 
     def check(names: str) -> None:
         for name in registry.split_names(names):
@@ -107,7 +109,7 @@ def _number(words: list[str]) -> float:
     return value
 
 
-def number(name: str) -> Any:
+def number_argument(name: str) -> Any:
     """Create the annotation of a finite number whose placeholder in the help is `name`.
 
     The field's default may be None, which means that the option is not set.
@@ -138,12 +140,12 @@ RobotName = Annotated[
 LawName = Annotated[
     str,
     argument("NAME", f"Contact law (`tarsus list laws`), {OWN_FILE}."),
-    checked_name("law", LAWS),
+    name_check("law", LAWS),
 ]
 StepperName = Annotated[
     str,
     argument("NAME", f"Time-stepping method (`tarsus list steppers`), {OWN_FILE}."),
-    checked_name("stepper", STEPPERS),
+    name_check("stepper", STEPPERS),
 ]
 TerrainName = Annotated[
     str,
@@ -152,7 +154,7 @@ TerrainName = Annotated[
         "Terrain (`tarsus list terrains`), path to your own Python file, or path to an MJCF file,"
         " whose fixed shapes become the terrain.",
     ),
-    checked_name("terrain", TERRAINS),
+    name_check("terrain", TERRAINS),
 ]
 GaitName = Annotated[
     str,
@@ -161,7 +163,7 @@ GaitName = Annotated[
         "Gait (`tarsus list gaits`), path to your own Python file, or auto: trot if the robot can"
         " trot, else stand.",
     ),
-    checked_name("gait", GAITS, AUTO),
+    name_check("gait", GAITS, AUTO),
 ]
 Trust = Annotated[
     tyro.conf.UseAppendAction[tuple[Path, ...]],
@@ -179,14 +181,14 @@ Settings = Annotated[
 """Values of an option such as `--set`, which may be repeated: one tuple per use."""
 
 
-def all_settings(given: tuple[tuple[str, ...], ...]) -> list[str]:
+def collect_settings(given: tuple[tuple[str, ...], ...]) -> list[str]:
     """Collect every NAME=VALUE of an option that may be repeated."""
     return [setting for group in given for setting in group]
 
 
-Seconds = Annotated[float, number("SECONDS"), argument("SECONDS")]
-OptionalSeconds = Annotated[float | None, number("SECONDS"), argument("SECONDS")]
-Number = Annotated[float | None, number("NUMBER"), argument("NUMBER")]
+Seconds = Annotated[float, number_argument("SECONDS"), argument("SECONDS")]
+OptionalSeconds = Annotated[float | None, number_argument("SECONDS"), argument("SECONDS")]
+Number = Annotated[float | None, number_argument("NUMBER"), argument("NUMBER")]
 Folder = Annotated[Path | None, argument("FOLDER")]
 File = Annotated[Path | None, argument("FILE")]
 Flag = Annotated[bool, argument(None)]

@@ -39,7 +39,7 @@ class Cite(Command):
         # each reference, and the parts of the run that use it
         used: dict[str, list[str]] = {}
         entries, without = {}, {}
-        for part, citation in [("Tarsus", (TARSUS.at(),)), *_citations(self)]:
+        for part, citation in [("Tarsus", (TARSUS.at(),)), *_list_citations(self)]:
             if isinstance(citation, str):
                 without[part] = citation or "no reference is known"
                 continue
@@ -62,7 +62,7 @@ class Cite(Command):
         return 0
 
 
-def _citations(command: Cite) -> list[tuple[str, Citation]]:
+def _list_citations(command: Cite) -> list[tuple[str, Citation]]:
     """List the parts of the run, described for the reader, with their references."""
     from tarsus import registry
     from tarsus.simulation import default_controller, resolve

@@ -20,7 +20,7 @@ from tarsus.commands.base import (
     RobotName,
     Seconds,
     argument,
-    checked_names,
+    name_list_check,
     print_json,
 )
 from tarsus.errors import InvalidValue, UnmetCondition
@@ -52,7 +52,9 @@ class Compare(Command):
     }
 
     robot: RobotName
-    laws: Annotated[str, argument("NAME,..."), checked_names("law", LAWS, "mujoco", "all")] = "all"
+    laws: Annotated[str, argument("NAME,..."), name_list_check("law", LAWS, "mujoco", "all")] = (
+        "all"
+    )
     """Contact laws: names (`tarsus list laws`), paths to your own Python files, mujoco (the MuJoCo
     engine), or all."""
     dts: Annotated[str, argument("SECONDS,...")] = "0.0001,0.001,0.0025"
@@ -109,7 +111,7 @@ class Compare(Command):
             path = self.out / f"{file_name(robot.name)}_laws.png"
             picture.draw_comparison(runs, robot, path)
         if self.json:
-            print_json(report.rows(runs))
+            print_json(report.build_rows(runs))
         else:
             report.print_tables(runs)
         return 0

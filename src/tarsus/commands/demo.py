@@ -49,7 +49,11 @@ class Demo(Command):
         # one robot, several laws, many worlds; print each part as soon as it is ready
         start = time.perf_counter()
         robot = robots.load(ROBOT)
-        parts = {"trot": _trot, "laws": partial(_laws, self.settings.shown), "worlds": _worlds}
+        parts = {
+            "trot": _run_trot,
+            "laws": partial(_run_laws, self.settings.shown),
+            "worlds": _run_worlds,
+        }
         printers = {"trot": _print_trot, "laws": _print_laws, "worlds": _print_worlds}
         results: dict[str, Any] = {}
         for name, measure in parts.items():
@@ -64,7 +68,7 @@ class Demo(Command):
         return FAILED if results["trot"]["fell"] else 0
 
 
-def _trot(robot: Any, progress: Progress) -> tuple[dict[str, Any], Any]:
+def _run_trot(robot: Any, progress: Progress) -> tuple[dict[str, Any], Any]:
     """Simulate one trot; return its summary, with the compile time, and its log."""
     from tarsus.simulation.recording.summary import summary
     from tarsus.simulation.simulation import Simulation
@@ -94,7 +98,7 @@ def _print_trot(result: dict[str, Any]) -> None:
     )
 
 
-def _laws(mujoco: Any, robot: Any, progress: Progress) -> tuple[list[dict[str, Any]], None]:
+def _run_laws(mujoco: Any, robot: Any, progress: Progress) -> tuple[list[dict[str, Any]], None]:
     """Simulate the same trot under several contact laws and in MuJoCo; return one row for each."""
     from tarsus.comparison import laws
 
@@ -114,7 +118,7 @@ def _print_laws(rows: list[dict[str, Any]]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from tarsus.mujoco_runs.settings import MujocoSettings, footnotes
+    from tarsus.mujoco_runs.settings import MujocoSettings, describe_sets
 
     _print_section("One trot, several contact laws", "Robot, gait and initial state are the same.")
     table = Table(box=None, pad_edge=False)
@@ -130,15 +134,17 @@ def _print_laws(rows: list[dict[str, Any]]) -> None:
     console = Console(highlight=False)
     console.print(table)
     settings = {row["law"]: row["settings"] for row in rows if "settings" in row}
-    for line in footnotes({name: MujocoSettings(**values) for name, values in settings.items()}):
+    for line in describe_sets(
+        {name: MujocoSettings(**values) for name, values in settings.items()}
+    ):
         console.print(f"[dim]{line}[/]")
 
 
-def _worlds(robot: Any, progress: Progress) -> tuple[dict[str, Any], None]:
+def _run_worlds(robot: Any, progress: Progress) -> tuple[dict[str, Any], None]:
     """Simulate many robots at once, each pushed sideways by a different force."""
     import numpy as np
 
-    from tarsus.morphology.fall import MIN_UPRIGHT, upright
+    from tarsus.morphology.fall import MIN_UPRIGHT, uprightness
     from tarsus.processes import usable_cores
     from tarsus.simulation.simulation import Simulation
 
@@ -156,7 +162,7 @@ def _worlds(robot: Any, progress: Progress) -> tuple[dict[str, Any], None]:
     batch.set(push={trunk: (0.0, 0.0, 0.0)})
     batch.advance(AFTER)
     seconds = time.perf_counter() - start
-    stands = upright(batch.robot, batch.q) > MIN_UPRIGHT
+    stands = uprightness(batch.robot, batch.q) > MIN_UPRIGHT
     bins = np.array_split(np.arange(WORLDS), BAR_COUNT)
     rows = [
         {"weights": [float(weights[k[0]]), float(weights[k[-1]])], "upright": stands[k].mean()}
@@ -212,11 +218,11 @@ def _play(log: Any) -> None:
     from rich.text import Text
 
     from tarsus.viewer.terminal import SideView
-    from tarsus.viewer.track import track
+    from tarsus.viewer.track import build_track
 
     with Live(auto_refresh=False) as screen:
         due = time.perf_counter()
-        for frame in SideView(track(log)).frames(FRAME_RATE):
+        for frame in SideView(build_track(log)).frames(FRAME_RATE):
             screen.update(Text(frame), refresh=True)
             due += 1 / FRAME_RATE
             time.sleep(max(due - time.perf_counter(), 0.0))

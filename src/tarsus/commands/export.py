@@ -22,13 +22,13 @@ from tarsus.commands.base import (
     Settings,
     StepperName,
     TerrainName,
-    all_settings,
     argument,
-    checked_name,
+    collect_settings,
     file_record,
+    name_check,
     print_json,
 )
-from tarsus.errors import IncompatibleOptions, InvalidFile, InvalidValue, unknown_name
+from tarsus.errors import IncompatibleOptions, InvalidFile, InvalidValue, unknown_name_error
 from tarsus.simulation.time_steps import DEFAULT_DT
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class Export(Command):
     gait: Annotated[
         str,
         argument("NAME", "Gait of the C code, auto, or none: torques are the input `action`."),
-        checked_name("gait", GAITS, AUTO, NO_GAIT),
+        name_check("gait", GAITS, AUTO, NO_GAIT),
     ] = AUTO
     dt: Seconds = DEFAULT_DT
     """Time step of the C code."""
@@ -93,7 +93,9 @@ class Export(Command):
             robots.require(self.what)
         with self.progress() as progress:
             progress.say(f"exporting {self.what}")
-            files = self._c(self.c) if self.c is not None else self._log(Path(self.what))
+            files = (
+                self._export_c(self.c) if self.c is not None else self._export_log(Path(self.what))
+            )
         if self.json:
             print_json({"written": [file_record(path) for path in files]})
             return 0
@@ -101,7 +103,7 @@ class Export(Command):
             print(f"wrote {path} ({path.stat().st_size / 1e6:.2f} MB)")
         return 0
 
-    def _log(self, log_file: Path) -> list[Path]:
+    def _export_log(self, log_file: Path) -> list[Path]:
         """Write the log in the format of `to` and return the files."""
         known = (*TABLE_SUFFIXES, MCAP_SUFFIX)
         if log_file.suffix != LOG_SUFFIX:
@@ -112,7 +114,7 @@ class Export(Command):
         if self.to is None:
             raise InvalidValue("name the file to write: *.csv, *.parquet or *.mcap.", "to")
         if self.to.suffix not in known:
-            raise unknown_name("format", self.to.suffix or self.to.name, known)
+            raise unknown_name_error("format", self.to.suffix or self.to.name, known)
         from tarsus.exchange.mcap_file import write_mcap
         from tarsus.exchange.table import write_table
         from tarsus.files import check_writable
@@ -127,15 +129,15 @@ class Export(Command):
             return write_mcap(log, robot, self.to)
         return write_table(log, self.to)
 
-    def _c(self, folder: Path) -> list[Path]:
+    def _export_c(self, folder: Path) -> list[Path]:
         """Write the robot and its time step as C and return the files."""
         from tarsus.exchange.c_export import export_c
         from tarsus.files import check_writable
 
         check_writable(folder)
-        return export_c(self._simulation(), folder)
+        return export_c(self._create_simulation(), folder)
 
-    def _simulation(self) -> Simulation:
+    def _create_simulation(self) -> Simulation:
         """Create the simulation whose time step is written."""
         from tarsus.simulation.contact_selection import FEET, default_contacts
         from tarsus.simulation.simulation import Simulation
@@ -149,6 +151,6 @@ class Export(Command):
             self.terrain,
             None if self.gait == NO_GAIT else self.gait,
             self.dt,
-            parameters=all_settings(self.set),
+            parameters=collect_settings(self.set),
             contacts=self.contacts or feet,
         )

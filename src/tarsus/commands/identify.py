@@ -18,8 +18,8 @@ from tarsus.commands.base import (
     OptionalSeconds,
     Trust,
     argument,
-    checked_names,
     file_record,
+    name_list_check,
     print_json,
 )
 from tarsus.errors import IncompatibleOptions, InvalidValue
@@ -64,7 +64,7 @@ class Identify(Command):
             ),
         ]
     ]
-    laws: Annotated[str | None, argument("NAME,..."), checked_names("law", LAWS, "all")] = None
+    laws: Annotated[str | None, argument("NAME,..."), name_list_check("law", LAWS, "all")] = None
     """Contact laws to rank by cross-validation: names (`tarsus list laws`), paths to your own
     Python files, or all."""
     trust: Trust = ()

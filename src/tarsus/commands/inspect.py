@@ -52,7 +52,7 @@ class Inspect(Command):
                 warnings.warn_explicit(
                     warning.message, warning.category, warning.filename, warning.lineno
                 )
-        report = _inspection.contents_of(robot, self.law)
+        report = _inspection.read_contents(robot, self.law)
         if not self.json:
             _inspection.print_contents(report)
         # compile the step, first for the CPU
@@ -61,8 +61,8 @@ class Inspect(Command):
             bits = 32 if self.precision == "float32" else 64
             with self.progress() as progress:
                 progress.say(f"compiling {self.robot}")
-                report |= _inspection.compiled_step(
-                    _inspection.simulation(robot, self.law, bits), bits
+                report |= _inspection.measure_step(
+                    _inspection.create_simulation(robot, self.law, bits), bits
                 )
             if not self.json:
                 _inspection.print_step(report)

@@ -21,11 +21,11 @@ from tarsus.commands.base import (
     Number,
     OptionalSeconds,
     Settings,
-    all_settings,
     argument,
-    checked_name,
+    collect_settings,
     file_record,
-    number,
+    name_check,
+    number_argument,
     print_json,
 )
 from tarsus.errors import InvalidValue, TarsusError, Unsupported, WarningRecord
@@ -66,16 +66,16 @@ class Learn(Command):
         Annotated[
             str,
             argument("TASK", f"Task (`tarsus list tasks`), {OWN_FILE}."),
-            checked_name("task", TASKS),
+            name_check("task", TASKS),
         ]
     ]
     out: Annotated[Path, argument("FOLDER")]
     """Folder for the policy. Training resumes if it already holds one."""
     robot: Annotated[str, argument("ROBOT"), ArgumentCheck(robots.require)] = "mini_cheetah"
     """Built-in robot (`tarsus list robots`) or path to an MJCF, URDF or SDF file."""
-    law: Annotated[str | None, argument("NAME"), checked_name("law", LAWS)] = None
+    law: Annotated[str | None, argument("NAME"), name_check("law", LAWS)] = None
     """Contact law to train with. (default: the one recommended for the task)"""
-    terrain: Annotated[str | None, argument("NAME"), checked_name("terrain", TERRAINS)] = None
+    terrain: Annotated[str | None, argument("NAME"), name_check("terrain", TERRAINS)] = None
     """Terrain to train on. (default: the task's)"""
     dt: OptionalSeconds = None
     """Time step; the control period must be a multiple of it. (default: 0.004, or 0.002 for servos
@@ -84,7 +84,7 @@ class Learn(Command):
     """Set parameters of the task, the method or the law (`tarsus list tasks --parameters`); write
     task.NAME or ppo.NAME if two share a name. Parameters that you do not set take the values
     recommended for this task and robot, which are printed."""
-    method: Annotated[str, argument("NAME"), checked_name("method", METHODS)] = "ppo"
+    method: Annotated[str, argument("NAME"), name_check("method", METHODS)] = "ppo"
     """Learning method: ppo or ars."""
     seed: Annotated[int, argument("NUMBER")] = 0
     """Seed of all random numbers."""
@@ -93,7 +93,7 @@ class Learn(Command):
     method's)"""
     seconds: Number = None
     """Stop after this training time, including that of resumed runs."""
-    every: Annotated[float, number("SECONDS"), argument("SECONDS")] = 10.0
+    every: Annotated[float, number_argument("SECONDS"), argument("SECONDS")] = 10.0
     """Time between checkpoints; 0 saves one after every round."""
     threads: Annotated[int | None, argument("NUMBER")] = None
     """Number of threads; it does not affect the results. (default: all available cores)"""
@@ -119,7 +119,7 @@ class Learn(Command):
 
             onnx_package()
         names = ("task", "robot", "law", "terrain", "dt", "method", "seed")
-        settings = tuple(all_settings(self.set))
+        settings = tuple(collect_settings(self.set))
         lesson = with_training_defaults(
             {name: getattr(self, name) for name in names} | {"settings": settings}
         )
@@ -154,7 +154,9 @@ class Learn(Command):
             try:
                 files.append(save_onnx(result.policy, self.out / "policy.onnx"))
             except Unsupported as error:
-                notice = WarningRecord(f"no policy.onnx: {error}", "onnx-not-written", lesson.task)
+                notice = WarningRecord(
+                    f"policy.onnx was not written: {error}", "onnx-not-written", lesson.task
+                )
                 result = replace(result, warnings=(*result.warnings, notice))
         if not self.no_pictures and not result.stopped:
             from tarsus.learning.figures import record_log, save_curve, save_strip
@@ -189,7 +191,7 @@ class Learn(Command):
             }
             print_json(record)
             return
-        print(f"trained with {_lesson_options(lesson)}")
+        print(f"trained with {_format_lesson_options(lesson)}")
         if result.resumed:
             print(f"resumed after round {result.resumed}")
         if result.last is not None:
@@ -224,7 +226,7 @@ def round_line(result: Round, seconds: float, units: Mapping[str, str]) -> str:
     )
 
 
-def _lesson_options(lesson: TrainingSpec) -> str:
+def _format_lesson_options(lesson: TrainingSpec) -> str:
     """Format the settings of a training run as command-line options."""
     settings = f" --set {' '.join(lesson.settings)}" if lesson.settings else ""
     return f"--law {lesson.law} --terrain {lesson.terrain} --dt {lesson.dt:g}{settings}"

@@ -15,7 +15,7 @@ import tyro
 
 from tarsus import plugins, registry
 from tarsus.commands.base import ArgumentCheck, Command, Flag, argument, print_json
-from tarsus.errors import IncompatibleOptions, PluginError, unknown_name
+from tarsus.errors import IncompatibleOptions, PluginError, unknown_name_error
 
 if TYPE_CHECKING:
     from tarsus.parameters import ParameterRow
@@ -49,7 +49,7 @@ BASE_CLASSES = {  # kinds with parameters: module and name of their base class
 
 def folders() -> dict[str, str]:
     """List the folder of every kind; kinds of plug-ins come last."""
-    plugin_kinds = plugins.registered(plugins.KINDS_GROUP)
+    plugin_kinds = plugins.find_plugins(plugins.KINDS_GROUP)
     for kind in sorted(FOLDERS.keys() & plugin_kinds):
         raise plugins.name_conflict("kinds", kind, "tarsus", plugin_kinds[kind].package)
     return FOLDERS | {kind: plugin.module for kind, plugin in sorted(plugin_kinds.items())}
@@ -61,7 +61,7 @@ def _kinds() -> tuple[str, ...]:
 
 def _check_kind(kind: str) -> None:
     if kind not in _kinds():
-        raise unknown_name("kind", kind, _kinds())
+        raise unknown_name_error("kind", kind, _kinds())
 
 
 @dataclass(frozen=True)
@@ -104,25 +104,25 @@ class List(Command):
         for kind, folder in kinds.items():
             if self.what == "all":
                 print(f"{kind}:")
-            for name, summary in _summaries(kind, folder).items():
+            for name, summary in _read_summaries(kind, folder).items():
                 indent = "  " if self.what == "all" else ""
-                print(_hanging(f"{indent}{name:20} ", summary))
+                print(_format_hanging_line(f"{indent}{name:20} ", summary))
                 if self.parameters and kind in BASE_CLASSES:
                     _print_parameters(kind, name)
         return 0
 
 
-def _summaries(kind: str, folder: str) -> dict[str, str]:
+def _read_summaries(kind: str, folder: str) -> dict[str, str]:
     """Read the first sentence of every member's docstring without running its file.
 
     A plug-in that cannot be read is skipped with a warning.
     """
     summaries = dict[str, str]()
     if kind not in FOLDERS:
-        plugin = plugins.registered(plugins.KINDS_GROUP)[kind]
+        plugin = plugins.find_plugins(plugins.KINDS_GROUP)[kind]
         try:
             if not hasattr(plugin.load(), "__path__"):
-                raise plugin.broken("its module must be a folder of members")
+                raise plugin.broken_error("its module must be a folder of members")
         except PluginError as error:
             registry.warn_skipped(error)
             return summaries
@@ -136,7 +136,7 @@ def _summaries(kind: str, folder: str) -> dict[str, str]:
     return summaries
 
 
-def _hanging(head: str, text: str) -> str:
+def _format_hanging_line(head: str, text: str) -> str:
     """Format head and text on one line; on a terminal, wrap the text with a hanging indent."""
     if not sys.stdout.isatty():
         return head + text
@@ -150,16 +150,18 @@ def _as_json(kind: str, folder: str, parameters: bool) -> list[dict[str, Any]]:
     from tarsus.parameters import COLUMNS
 
     members: list[dict[str, Any]] = []
-    for name, summary in _summaries(kind, folder).items():
+    for name, summary in _read_summaries(kind, folder).items():
         member: dict[str, Any] = {"name": name, "summary": summary}
         if parameters and kind in BASE_CLASSES:
             heads = [heading.lower() for heading in COLUMNS]
-            member["parameters"] = [dict(zip(heads, row, strict=True)) for row in _rows(kind, name)]
+            member["parameters"] = [
+                dict(zip(heads, row, strict=True)) for row in _build_rows(kind, name)
+            ]
         members.append(member)
     return members
 
 
-def _rows(kind: str, name: str) -> list[ParameterRow]:
+def _build_rows(kind: str, name: str) -> list[ParameterRow]:
     """Build the parameter table of one member."""
     from tarsus import parameters
 
@@ -179,7 +181,7 @@ def _print_parameters(kind: str, name: str) -> None:
     """Print the parameters of one member: a wrapped table on a terminal, plain lines in a pipe."""
     from tarsus.parameters import COLUMNS
 
-    rows = _rows(kind, name)
+    rows = _build_rows(kind, name)
     if not rows:
         return print("    no parameters\n")
     if sys.stdout.isatty():

@@ -22,11 +22,11 @@ from tarsus.commands.base import (
     Number,
     Seconds,
     Settings,
-    all_settings,
     argument,
-    checked_name,
+    collect_settings,
     file_record,
-    number,
+    name_check,
+    number_argument,
     print_json,
 )
 from tarsus.errors import (
@@ -81,12 +81,12 @@ class PlanCommand(Command):
         Annotated[
             str,
             argument("GOAL", f"Goal (`tarsus list goals`), {OWN_FILE}."),
-            checked_name("goal", GOALS),
+            name_check("goal", GOALS),
         ]
     ]
     robot: Annotated[str, argument("ROBOT"), ArgumentCheck(robots.require)] = "mini_cheetah"
     """Built-in robot (`tarsus list robots`) or path to an MJCF, URDF or SDF file."""
-    method: Annotated[str, argument("NAME"), checked_name("method", METHODS)] = "mppi"
+    method: Annotated[str, argument("NAME"), name_check("method", METHODS)] = "mppi"
     """Sampling method (`tarsus list planners`)."""
     command: Settings = ()
     """Commands for the goal, such as speed=0.5 turn=0.3."""
@@ -94,7 +94,7 @@ class PlanCommand(Command):
     """Simulated time."""
     push: Number = None
     """Push the base with this force, in N."""
-    push_direction: Annotated[float, number("DEGREES"), argument("DEGREES")] = 90.0
+    push_direction: Annotated[float, number_argument("DEGREES"), argument("DEGREES")] = 90.0
     """Direction of the push, counterclockwise from x."""
     push_at: Seconds = 1.0
     """Start time of the push."""
@@ -103,7 +103,7 @@ class PlanCommand(Command):
     set: Settings = ()
     """Set parameters of the goal, the method or the timing (`tarsus list goals --parameters`,
     `tarsus list planners --parameters`)."""
-    law: Annotated[str, argument("NAME"), checked_name("law", LAWS)] = "moreau"
+    law: Annotated[str, argument("NAME"), name_check("law", LAWS)] = "moreau"
     """Contact law of the planner."""
     dt: Seconds = 0.01
     """Time step of the planner."""
@@ -118,11 +118,11 @@ class PlanCommand(Command):
     """Number of runs; each uses the next seed."""
     threads: Annotated[int | None, argument("NUMBER")] = None
     """Number of threads; it does not affect the results. (default: all available cores)"""
-    world_law: Annotated[str, argument("NAME"), checked_name("law", LAWS)] = "moreau"
+    world_law: Annotated[str, argument("NAME"), name_check("law", LAWS)] = "moreau"
     """Contact law of the simulated world."""
     world_dt: Seconds = DEFAULT_DT
     """Time step of the simulated world."""
-    world_terrain: Annotated[str | None, argument("NAME"), checked_name("terrain", TERRAINS)] = None
+    world_terrain: Annotated[str | None, argument("NAME"), name_check("terrain", TERRAINS)] = None
     """Terrain of the simulated world. (default: the planner's)"""
     mujoco: Flag = False
     """Simulate the world in MuJoCo with its default settings and the robot file's contact
@@ -145,8 +145,8 @@ class PlanCommand(Command):
         with warnings.catch_warnings(record=True) as caught, self.progress() as progress:
             warnings.simplefilter("always", TarsusWarning)
             progress.say(f"compiling {self.robot}")
-            planner = self._planner()
-            world = self._world(planner)
+            planner = self._create_planner()
+            world = self._create_world(planner)
             results: list[ClosedLoopResult] = []
             log = None
             for seed in range(self.seed, self.seed + self.seeds):
@@ -180,7 +180,7 @@ class PlanCommand(Command):
         push.check(self.duration)
         return push
 
-    def _planner(self) -> Planner:
+    def _create_planner(self) -> Planner:
         """Create the planner that the options describe."""
         from dataclasses import replace
 
@@ -197,7 +197,7 @@ class PlanCommand(Command):
             "method": registry.create(METHODS, "method", self.method, SamplingMethod),
             "timing": PlanTiming(),
         }
-        settings = all_settings(self.set)
+        settings = collect_settings(self.set)
         parts = set_parameters(parts, settings)
         timing = parts["timing"]
         if not self.still and not any(s.startswith(("delay=", "timing.delay=")) for s in settings):
@@ -209,20 +209,20 @@ class PlanCommand(Command):
             seed=self.seed,
             threads=self.threads or usable_cores(),
         )
-        commands = all_settings(self.command)
+        commands = collect_settings(self.command)
         planner.set_commands(**dict(map(_parse_command, commands)))
         return planner
 
-    def _world(self, planner: Planner) -> Any:
+    def _create_world(self, planner: Planner) -> Any:
         from tarsus.simulation.simulation import Simulation
 
         terrain = self.world_terrain or planner.terrain
         if self.mujoco:
-            from tarsus.mujoco_runs.settings import DEFAULT, footnotes, label
+            from tarsus.mujoco_runs.settings import DEFAULT, describe_sets, row_label
             from tarsus.mujoco_runs.simulation import MujocoSimulation
 
             world = MujocoSimulation(planner.robot, None, terrain, planner, self.world_dt)
-            for text in footnotes({label(DEFAULT): world.settings}):
+            for text in describe_sets({row_label(DEFAULT): world.settings}):
                 world.warnings.append(WarningRecord(text, "mujoco-settings", planner.robot.name))
             return world
         return Simulation(

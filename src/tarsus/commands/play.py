@@ -19,10 +19,10 @@ from tarsus.commands.base import (
     Seconds,
     Settings,
     Trust,
-    all_settings,
     argument,
-    checked_name,
-    checked_names,
+    collect_settings,
+    name_check,
+    name_list_check,
     print_json,
 )
 from tarsus.errors import IncompatibleOptions, InvalidValue
@@ -65,9 +65,9 @@ class Play(Command):
     folder: tyro.conf.Positional[
         Annotated[Path, argument("DIR", "Folder of `tarsus learn`, or a policy's .npz file.")]
     ]
-    law: Annotated[str | None, argument("NAME"), checked_name("law", LAWS)] = None
+    law: Annotated[str | None, argument("NAME"), name_check("law", LAWS)] = None
     """Contact law. (default: the one used in training)"""
-    laws: Annotated[str | None, argument("NAME,..."), checked_names("law", LAWS, PEER, "all")] = (
+    laws: Annotated[str | None, argument("NAME,..."), name_list_check("law", LAWS, PEER, "all")] = (
         None
     )
     """Several contact laws; mujoco for MuJoCo with default and tuned settings; or all."""
@@ -75,7 +75,7 @@ class Play(Command):
     """Test only in MuJoCo, with default settings and with those of its tuning guide."""
     dt: Annotated[str | None, argument("SECONDS,...")] = None
     """Time steps. (default: the one used in training; with --laws also 0.001)"""
-    terrain: Annotated[str | None, argument("NAME"), checked_name("terrain", TERRAINS)] = None
+    terrain: Annotated[str | None, argument("NAME"), name_check("terrain", TERRAINS)] = None
     """Terrain. (default: the one used in training)"""
     set: Settings = ()
     """Set parameters of the terrain or of the task (`tarsus list tasks --parameters`). Others keep
@@ -107,7 +107,7 @@ class Play(Command):
                 raise InvalidValue(f"{flag} must be positive, not {value:g}.", flag)
         if self.seed < 0:
             raise InvalidValue(f"--seed must be at least 0, not {self.seed}.", "--seed")
-        settings = all_settings(self.set)
+        settings = collect_settings(self.set)
         policy = Policy.load(self.folder)
         lesson, _ = spec_from_metadata(policy.about)
         policy, ground = with_settings(policy, settings, self.terrain or lesson.terrain)
@@ -121,7 +121,7 @@ class Play(Command):
         with self.progress() as progress:
             results = compare_laws(policy, course, laws, dts, ground, progress.say)
             if self.log and logged_law is not None:
-                self._record(policy, logged_law, dts[0], ground)
+                self._write_log(policy, logged_law, dts[0], ground)
         print_json([asdict(row) for row in results]) if self.json else _print_table(results)
         return 0
 
@@ -145,7 +145,7 @@ class Play(Command):
             )
         return dts
 
-    def _record(self, policy: Any, law: str, dt: float, terrain: Any) -> None:
+    def _write_log(self, policy: Any, law: str, dt: float, terrain: Any) -> None:
         from tarsus.learning.figures import record_log
         from tarsus.simulation.recording.log import save_log
 
@@ -157,12 +157,12 @@ def _print_table(results: list[TrialResult]) -> None:
     """Print a row for each law and time step."""
     from rich.markup import escape
 
-    from tarsus.mujoco_runs.settings import SHOWN, footnotes, label, named
+    from tarsus.mujoco_runs.settings import SHOWN, describe_sets, find_settings, row_label
     from tarsus.viewer.number_format import short_name
     from tarsus.viewer.tables import TextTable
 
     units = next((row.units for row in results if row.errors), {})
-    heads = ["law", "dt / ms", "fell", *(_error_heading(*item) for item in units.items())]
+    heads = ["law", "dt / ms", "fell", *(_format_error_heading(*item) for item in units.items())]
     rows = []
     for row in results:
         errors = row.errors or {}
@@ -180,10 +180,12 @@ def _print_table(results: list[TrialResult]) -> None:
         )
     TextTable([*heads, "unconverged steps / %", "remark"], rows, ("law", "remark")).print()
     tested = {row.law for row in results}
-    for line in footnotes({label(n): named(n) for n in SHOWN if label(n) in tested}):
+    for line in describe_sets(
+        {row_label(n): find_settings(n) for n in SHOWN if row_label(n) in tested}
+    ):
         print(line)
 
 
-def _error_heading(name: str, unit: str) -> str:
+def _format_error_heading(name: str, unit: str) -> str:
     """Format the heading of a tracking error with its unit."""
     return f"{name} error / ({unit})" if "/" in unit else f"{name} error / {unit}"

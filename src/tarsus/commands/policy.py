@@ -22,10 +22,10 @@ from tarsus.commands.base import (
     OptionalSeconds,
     Seconds,
     Settings,
-    all_settings,
     argument,
-    checked_name,
-    checked_names,
+    collect_settings,
+    name_check,
+    name_list_check,
     print_json,
 )
 from tarsus.errors import InvalidValue
@@ -109,17 +109,17 @@ class PolicyCommand(Command):
     them)."""
     command: Annotated[tuple[float, float, float], argument("M/S M/S RAD/S")] = (0.5, 0.0, 0.0)
     """Commanded velocity: forward, left, and turning left."""
-    law: Annotated[str, argument("NAME"), checked_name("law", LAWS)] = "moreau"
+    law: Annotated[str, argument("NAME"), name_check("law", LAWS)] = "moreau"
     """Contact law for `run`, `doctor` and the margins of `check`."""
     engine: Literal["tarsus", "mujoco"] = "tarsus"
     """Simulator for `run`."""
-    laws: Annotated[str, argument("NAME,..."), checked_names("law", LAWS, PEER, "all")] = (
+    laws: Annotated[str, argument("NAME,..."), name_list_check("law", LAWS, PEER, "all")] = (
         "moreau,soft_convex,compliant,hertz,mujoco"
     )
     """Contact laws for `check`; mujoco adds MuJoCo with default and tuned settings; or all."""
     dt: OptionalSeconds = None
     """Time step. (default: the longest up to 0.0025 of which the control period is a multiple)"""
-    terrain: Annotated[str, argument("NAME"), checked_name("terrain", TERRAINS)] = "plane"
+    terrain: Annotated[str, argument("NAME"), name_check("terrain", TERRAINS)] = "plane"
     """Terrain for `run`."""
     duration: Seconds = 10.0
     """Simulated time."""
@@ -138,7 +138,7 @@ class PolicyCommand(Command):
     def execute(self) -> int:
         from tarsus.policies.loading import load_contract
 
-        settings = all_settings(self.set)
+        settings = collect_settings(self.set)
         contract = load_contract(self.policy, self.config, settings)
         if self.action == "inspect":
             return self._inspect(contract)
@@ -220,12 +220,12 @@ class PolicyCommand(Command):
                 controller=controller,
                 dt=dt,
             )
-        initial = Conditions.alike(bound, 1).q
+        initial = Conditions.uniform(bound, 1).q
         heights = standing_heights(simulation.robot, simulation.terrain, initial)
         simulation.set(q=place_base(initial, heights, bound)[0])
         with self.progress() as progress:
             try:
-                log = simulation.run(self.duration, progress.towards(self.duration))
+                log = simulation.run(self.duration, progress.create_callback(self.duration))
             except Diverged as error:
                 if error.log is None:
                     raise
@@ -288,10 +288,10 @@ class PolicyCommand(Command):
             separation_table,
             survival_table,
         )
-        from tarsus.policies.report import setup, verdicts
+        from tarsus.policies.report import describe_setup, verdicts
         from tarsus.viewer.tables import TextTable
 
-        print(setup(check))
+        print(describe_setup(check))
         TextTable(*survival_table(check.rows), ("engine", "remark")).print()
         if check.events:
             print("\nHow falls begin")

@@ -19,7 +19,7 @@ from tarsus.commands.base import (
     Trust,
     argument,
     file_record,
-    number,
+    number_argument,
     print_json,
 )
 from tarsus.errors import IncompatibleOptions, InvalidValue
@@ -62,18 +62,18 @@ class Render(Command):
     """Time of an image, or several times for a strip. (default: the middle of the log)"""
     strip: Annotated[int | None, argument("COUNT")] = None
     """Number of frames in a strip, evenly spaced over the log."""
-    spacing: Annotated[float | None, number("METERS"), argument("METERS")] = None
+    spacing: Annotated[float | None, number_argument("METERS"), argument("METERS")] = None
     """Distance between the robots of several worlds or logs. (default: 0 for up to eight robots,
     else 1.6 times their length)"""
-    rate: Annotated[float, number("1/S"), argument("1/S")] = 25.0
+    rate: Annotated[float, number_argument("1/S"), argument("1/S")] = 25.0
     """Frames per second of the video."""
-    speed: Annotated[float, number("FACTOR"), argument("FACTOR")] = 1.0
+    speed: Annotated[float, number_argument("FACTOR"), argument("FACTOR")] = 1.0
     """Playback speed relative to real time; 0.25 is slow motion."""
     size: Annotated[str, argument("WIDTHxHEIGHT")] = ""
     """Size in pixels. (default: 640x480, or 320x360 for each frame of a strip)"""
-    azimuth: Annotated[float, number("DEGREES"), argument("DEGREES")] = -58.0
+    azimuth: Annotated[float, number_argument("DEGREES"), argument("DEGREES")] = -58.0
     """Direction of the camera about z, from the x axis."""
-    elevation: Annotated[float | None, number("DEGREES"), argument("DEGREES")] = None
+    elevation: Annotated[float | None, number_argument("DEGREES"), argument("DEGREES")] = None
     """Angle of the camera above the horizontal. (default: 14, or 30 for a grid of robots)"""
     distance: Number = None
     """Distance of the camera, in robot lengths. (default: 2.7)"""
@@ -88,7 +88,7 @@ class Render(Command):
         from tarsus.files import check_writable
         from tarsus.simulation.recording.log import read_log
         from tarsus.viewer import video
-        from tarsus.viewer.track import track
+        from tarsus.viewer.track import build_track
 
         if len(self.files) < 2:
             raise InvalidValue(
@@ -110,7 +110,7 @@ class Render(Command):
         check_writable(out.parent)
         # read the logs
         robot = self.base.load(self.robot) if self.robot else None
-        tracks = [track(read_log(path), robot) for path in logs]
+        tracks = [build_track(read_log(path), robot) for path in logs]
         first, last = float(tracks[0].time[0]), float(tracks[0].time[-1])
         times = (
             self._times(first, last) if picture else video.times(tracks[0], self.rate, self.speed)
@@ -122,7 +122,9 @@ class Render(Command):
             if picture:
                 video.save(video.strip(stage, times), out)
             else:
-                frames = video.render_frames(stage, times, self.speed, progress.towards(1.0))
+                frames = video.render_frames(
+                    stage, times, self.speed, progress.create_callback(1.0)
+                )
                 video.write(frames, out, self.rate)
         print_json({"written": [file_record(out)]}) if self.json else print(f"wrote {out}")
         return 0

@@ -75,7 +75,7 @@ class Results(Command):
             print_json(result.to_dict("records"))
             return 0
         text_columns = [str(c) for c in result.columns if result[c].dtype.kind not in "fiu"]
-        cells = [[_cell(value) for value in row] for row in result.to_numpy(object)]
+        cells = [[_format_cell(value) for value in row] for row in result.to_numpy(object)]
         TextTable([str(c) for c in result.columns], cells, text_columns).print()
         return 0
 
@@ -106,7 +106,7 @@ class Results(Command):
         return 0
 
 
-def _cell(value: object) -> str:
+def _format_cell(value: object) -> str:
     """Format a value of a query result for a table."""
     from rich.markup import escape
 

@@ -88,28 +88,30 @@ class Robots(Command):
                 "--fixed-base cannot be combined with --mujoco, whose scenes need a floating base.",
                 "--fixed-base",
             )
-        before, after = _page_around(self.page, MUJOCO_TABLE if self.mujoco else CHECK_TABLE)
+        before, after = _split_page(self.page, MUJOCO_TABLE if self.mujoco else CHECK_TABLE)
         chosen = select_robots(self.robots or (comparison.ROBOTS if self.mujoco else ()))
         failed = False
         with self.progress() as progress:
             if self.mujoco:
                 compared = list(
-                    _reporting(
-                        comparison.rows(chosen, progress.say), _compared_line, progress.result
+                    _report_rows(
+                        comparison.compare_robots(chosen, progress.say),
+                        _comparison_line,
+                        progress.result,
                     )
                 )
                 table = ResultTable(
                     MUJOCO_COLUMNS,
-                    [_compared_cells(row) for row in compared],
+                    [_format_comparison_cells(row) for row in compared],
                     ("robot", "scene", "MuJoCo settings", "remark"),
                 )
                 records, closing = [row.as_json() for row in compared], comparison.settings_text()
             else:
                 checks = check_robots(chosen, self.duration, progress.say, self.base.options)
-                rows = list(_reporting(checks, _checked_line, progress.result))
+                rows = list(_report_rows(checks, _check_line, progress.result))
                 failed = bool(self.robots) and not all(row.passed for row in rows)
                 short = without_common_folder([row.robot for row in rows])
-                cells = [_checked_cells(row, name) for row, name in zip(rows, short, strict=True)]
+                cells = [_check_cells(row, name) for row, name in zip(rows, short, strict=True)]
                 table = ResultTable(CHECK_COLUMNS, cells, ("robot", "result"))
                 records, closing = [row.as_json() for row in rows], _closing_line(rows)
         # print, and write the page
@@ -120,7 +122,7 @@ class Robots(Command):
         return int(failed)
 
 
-def _reporting(
+def _report_rows(
     rows: Iterable[T], line: Callable[[T], str], report: Callable[[str], None]
 ) -> Iterator[T]:
     """Yield the rows, and report a line for each as soon as it is ready."""
@@ -129,15 +131,15 @@ def _reporting(
         yield row
 
 
-def _checked_line(row: CheckedRobot) -> str:
+def _check_line(row: CheckedRobot) -> str:
     return f"{row.robot}: {row.outcome}{f': {row.why}' if row.why else ''} ({row.seconds:.1f} s)"
 
 
-def _compared_line(row: ComparisonRow) -> str:
+def _comparison_line(row: ComparisonRow) -> str:
     if row.difference is None:
         return f"{row.robot}: {f'{row.scene}: ' if row.scene else ''}{row.why}"
-    position = f"{_two_digits(1e3 * row.difference.position)} mm"
-    angle = f"{_two_digits(degrees(row.difference.angle))} deg"
+    position = f"{_format_two_digits(1e3 * row.difference.position)} mm"
+    angle = f"{_format_two_digits(degrees(row.difference.angle))} deg"
     settings = f", MuJoCo {row.settings}" if row.settings else ""
     until = f"they agree until {row.difference.agreement:.2f} s, then " if row.settings else ""
     return (
@@ -181,7 +183,7 @@ class ResultTable:
         console.print(closing)
 
 
-def _page_around(page: Path | None, name: str) -> tuple[str, str]:
+def _split_page(page: Path | None, name: str) -> tuple[str, str]:
     """Split a page at the table `name`; raise InvalidFile if it has no markers."""
     if page is None:
         return "", ""
@@ -215,7 +217,7 @@ def without_common_folder(names: Sequence[str]) -> list[str]:
     return [str(Path(*Path(name).parts[shared:])) if os.sep in name else name for name in names]
 
 
-def _checked_cells(row: CheckedRobot, name: str) -> list[str]:
+def _check_cells(row: CheckedRobot, name: str) -> list[str]:
     """Format the cells of a row in the columns `CHECK_COLUMNS`."""
     result = f"{row.outcome}: {row.why}" if row.why else row.outcome
     if row.file.endswith("visual shapes"):
@@ -243,7 +245,7 @@ def _closing_line(rows: Sequence[CheckedRobot]) -> str:
     )
 
 
-def _compared_cells(row: ComparisonRow) -> list[str]:
+def _format_comparison_cells(row: ComparisonRow) -> list[str]:
     """Format the cells of a row in the columns `MUJOCO_COLUMNS`."""
     if row.why:
         return [row.robot, row.scene, row.settings, *[""] * (len(MUJOCO_COLUMNS) - 4), row.why]
@@ -253,14 +255,20 @@ def _compared_cells(row: ComparisonRow) -> list[str]:
             remarks.append(f"only in {engine}: {join_names(events, MAX_REMARK_EVENTS)}")
     result, mujoco = row.difference, row.soft
     assert result is not None
-    differences = [_two_digits(1e3 * result.position), _two_digits(degrees(result.angle))]
+    differences = [
+        _format_two_digits(1e3 * result.position),
+        _format_two_digits(degrees(result.angle)),
+    ]
     scene, remark = [row.robot, row.scene, row.settings], "; ".join(remarks)
     if row.order is not None:
         return [*scene, *[""] * 4, *differences, *[""] * 5, remark]
     mujoco_cells = [""] * 4
     if mujoco is not None:
         mujoco_cells = [f"{mujoco.agreement:.2f}", f"{mujoco.within} of {mujoco.shared}"]
-        mujoco_cells += [_two_digits(1e3 * mujoco.position), _two_digits(degrees(mujoco.angle))]
+        mujoco_cells += [
+            _format_two_digits(1e3 * mujoco.position),
+            _format_two_digits(degrees(mujoco.angle)),
+        ]
     return [
         *scene,
         f"{result.agreement:.2f}",
@@ -274,7 +282,7 @@ def _compared_cells(row: ComparisonRow) -> list[str]:
     ]
 
 
-def _two_digits(value: float) -> str:
+def _format_two_digits(value: float) -> str:
     """Format a positive number with two significant digits and no exponent."""
     return f"{value:.4f}" if value < 0.01 else f"{value:.3f}" if value < 0.1 else f"{value:.2f}"
 

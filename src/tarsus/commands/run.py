@@ -30,9 +30,9 @@ from tarsus.commands.base import (
     Settings,
     StepperName,
     TerrainName,
-    all_settings,
     argument,
-    number,
+    collect_settings,
+    number_argument,
     print_json,
     typed_arguments,
 )
@@ -93,7 +93,7 @@ class Run(Command):
     dt: OptionalSeconds = None
     """Time step. (default: that of the robot's file, if any; otherwise 0.0025, or 0.001 if the
     servos of light feet need it)"""
-    slope: Annotated[float, number("DEGREES"), argument("DEGREES")] = 0.0
+    slope: Annotated[float, number_argument("DEGREES"), argument("DEGREES")] = 0.0
     """Slope of the ground, rising along x."""
     friction: Number = None
     """Friction coefficient. (default: the contact law's)"""
@@ -106,7 +106,7 @@ class Run(Command):
     coordinates: Annotated[str, argument("KIND")] = "minimal"
     """Joints to model as constraints: minimal (none), extended, or maximal (all); see
     docs/coordinates.md."""
-    speed: Annotated[float | None, number("M/S"), argument("M/S")] = None
+    speed: Annotated[float | None, number_argument("M/S"), argument("M/S")] = None
     """Commanded forward speed. (default: the gait's)"""
     actuators: Literal["motor", "file"] = "motor"
     """motor: ideal motors driven by the gait's torques; file: the actuators of the robot file
@@ -132,7 +132,7 @@ class Run(Command):
     @property
     def parameters(self) -> list[str]:
         """Every NAME=VALUE of `--set`."""
-        return all_settings(self.set)
+        return collect_settings(self.set)
 
     def check_names(self) -> None:
         """Check the names in `--set` too, unless they may belong to a user's own file."""
@@ -169,7 +169,7 @@ class Run(Command):
         with warnings.catch_warnings(record=True) as caught, progress:
             warnings.simplefilter("always", TarsusWarning)
             progress.say(f"compiling {self.robot}")
-            simulation, notices = _simulation(self)
+            simulation, notices = _create_simulation(self)
         notices = [
             *(warning_record(w.message) for w in caught if issubclass(w.category, TarsusWarning)),
             *notices,
@@ -182,7 +182,7 @@ class Run(Command):
         try:
             with progress:
                 progress.say(f"running {simulation.robot.name}")
-                log = simulation.run(self.duration, progress.towards(self.duration), path)
+                log = simulation.run(self.duration, progress.create_callback(self.duration), path)
         except (Diverged, Interrupted) as stop:
             if stop.log is None:
                 raise
@@ -221,7 +221,9 @@ def _view(command: Run) -> int:
         changed = replace(command, law=choice.law, gait=choice.gait, dt=choice.dt)
         if choice.law != command.law or choice.gait != command.gait:
             changed = replace(changed, set=())
-        return _with_speed(_tarsus_simulation(changed, _terrain(changed))[0], command.speed)
+        return _with_speed(
+            _create_tarsus_simulation(changed, _create_terrain(changed))[0], command.speed
+        )
 
     dt = command.dt
     if dt is None:
@@ -231,7 +233,7 @@ def _view(command: Run) -> int:
     return watch(make, Choice(command.law, command.gait, dt))
 
 
-def _terrain(command: Run) -> Terrain | str:
+def _create_terrain(command: Run) -> Terrain | str:
     """Create the terrain that `--terrain` or `--slope` selects."""
     import numpy as np
 
@@ -249,10 +251,10 @@ def _terrain(command: Run) -> Terrain | str:
     return Slope(angle=np.deg2rad(command.slope)) if command.slope else command.terrain
 
 
-def _simulation(command: Run) -> tuple[Simulated, list[WarningRecord]]:
+def _create_simulation(command: Run) -> tuple[Simulated, list[WarningRecord]]:
     """Create the simulation, and a notice for each argument that it ignores."""
-    terrain = _terrain(command)
-    make = _mujoco_simulation if command.engine == "mujoco" else _tarsus_simulation
+    terrain = _create_terrain(command)
+    make = _create_mujoco_simulation if command.engine == "mujoco" else _create_tarsus_simulation
     simulation, notices = make(command, terrain)
     return _with_speed(simulation, command.speed), notices
 
@@ -266,7 +268,7 @@ def _with_speed(simulation: Any, speed: float | None) -> Any:
     return simulation
 
 
-def _tarsus_simulation(
+def _create_tarsus_simulation(
     command: Run, terrain: Terrain | str
 ) -> tuple[Simulation, list[WarningRecord]]:
     """Create the simulation on Tarsus's own engine, and a notice for each ignored argument."""
@@ -305,7 +307,7 @@ def _tarsus_simulation(
     return Simulation(*parts, **options), notices
 
 
-def _mujoco_simulation(
+def _create_mujoco_simulation(
     command: Run, terrain: Terrain | str
 ) -> tuple[MujocoSimulation, list[WarningRecord]]:
     """Create the simulation on MuJoCo; raise TarsusError for arguments that it does not support."""

@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar
 
 import tyro
 
-from tarsus.commands.base import FAILED, Command, Flag, Trust, argument, checked_name, print_json
+from tarsus.commands.base import FAILED, Command, Flag, Trust, argument, name_check, print_json
 
 ENGINES = "tarsus.sweeps.engines"
 MAX_REASONS = 5  # reasons for failures that are printed
@@ -43,7 +43,7 @@ class Sweep(Command):
     out: Annotated[Path, argument("FOLDER")]
     """Folder for the results; worlds that it already contains are skipped."""
     trust: Trust = ()
-    engine: Annotated[str, argument("NAME"), checked_name("engine", ENGINES)] = "processes"
+    engine: Annotated[str, argument("NAME"), name_check("engine", ENGINES)] = "processes"
     """Where to simulate: processes, ray, slurm, or inline (this process)."""
     workers: Annotated[int | None, argument("NUMBER")] = None
     """Number of parallel workers. (default: all that are available)"""
@@ -71,9 +71,9 @@ class Sweep(Command):
             )
         # results, or the estimate of a dry run
         logs, size = result.trajectories, f"{result.megabytes:.3g} MB"
-        reasons = result.failures if self.dry_run else _failures(self.out)
+        reasons = result.failures if self.dry_run else _count_failures(self.out)
         failed, tried = sum(reasons.values()), result.tried if self.dry_run else result.worlds
-        warnings = [] if self.dry_run else _warnings(self.out)
+        warnings = [] if self.dry_run else _collect_warnings(self.out)
         if self.json:
             print_json(vars(result) | {"failures": reasons, "warnings": warnings})
         elif self.dry_run:
@@ -100,20 +100,20 @@ class Sweep(Command):
         return FAILED if result.lost or failed == tried else 0
 
 
-def _failures(folder: Path) -> dict[str, int]:
+def _count_failures(folder: Path) -> dict[str, int]:
     """Count the failed worlds by reason, the most frequent first."""
     from tarsus.sweeps import query
     from tarsus.sweeps.store import Store
 
-    if not Store(folder).finished():
+    if not Store(folder).finished_digests():
         return {}
     table = query.failures(folder)
     return dict(zip(table["failure"].tolist(), map(int, table["worlds"]), strict=True))
 
 
-def _warnings(folder: Path) -> list[dict[str, Any]]:
+def _collect_warnings(folder: Path) -> list[dict[str, Any]]:
     """Collect one record for each kind of warning in the sweep."""
     from tarsus.sweeps import query
     from tarsus.sweeps.store import Store
 
-    return query.warnings(folder) if Store(folder).finished() else []
+    return query.warnings(folder) if Store(folder).finished_digests() else []

@@ -19,7 +19,7 @@ from tarsus.commands.base import (
     Flag,
     Folder,
     argument,
-    checked_name,
+    name_check,
     print_json,
 )
 from tarsus.errors import IncompatibleOptions, InvalidFile, InvalidValue
@@ -28,15 +28,17 @@ PEER, SCENES, REAL = "mujoco", "tarsus.validation.scenes", "tarsus.validation.re
 ENGINES, OWN_ENGINE = "tarsus.engines", "tarsus"
 
 
-def _law_check() -> ArgumentCheck:
+def _create_law_check() -> ArgumentCheck:
     """Create the check of `--law`: a contact law, or another engine."""
     from tarsus import registry
 
     engines = (name for name in registry.names(ENGINES) if name != OWN_ENGINE)
-    return checked_name("law", LAWS, *engines)
+    return name_check("law", LAWS, *engines)
 
 
-LAW_OR_ENGINE = ArgumentCheck(lambda name: _law_check().check(name), lambda: _law_check().names())
+LAW_OR_ENGINE = ArgumentCheck(
+    lambda name: _create_law_check().check(name), lambda: _create_law_check().names()
+)
 
 
 @dataclass(frozen=True)
@@ -67,20 +69,20 @@ class Validate(Command):
     law: Annotated[str | None, argument("NAME"), LAW_OR_ENGINE] = None
     """Contact law (`tarsus list laws`), path to your own Python file, or another engine such as
     mujoco (`tarsus list engines`). (default: all)"""
-    scene: Annotated[str | None, argument("NAME"), checked_name("scene", SCENES)] = None
+    scene: Annotated[str | None, argument("NAME"), name_check("scene", SCENES)] = None
     """Scene (`tarsus list scenes`). (default: all)"""
-    stepper: Annotated[str | None, argument("NAME"), checked_name("stepper", STEPPERS)] = None
+    stepper: Annotated[str | None, argument("NAME"), name_check("stepper", STEPPERS)] = None
     """Time-stepping method (`tarsus list steppers`). (default: all)"""
     mujoco: SettingNames = None
     """MuJoCo settings: default (MuJoCo's own), tuned (as its tuning guide recommends) or discrete
     (tuned, with the newer integrator). (default: all)"""
     unclaimed: Flag = False
-    """Measure effects that a law or MuJoCo does not claim to model too; these rows are not
+    """Also measure effects that a law, or MuJoCo, does not claim to model; these rows are not
     judged."""
     workers: Annotated[int | None, argument("NUMBER")] = None
     """Number of processes; it does not affect the results. (default: all available cores, for large
     tables)"""
-    real: Annotated[str | None, argument("NAME"), checked_name("real experiment", REAL)] = None
+    real: Annotated[str | None, argument("NAME"), name_check("real experiment", REAL)] = None
     """Compare with this real experiment instead of scenes, such as cube_tosses."""
     data: File = None
     """With --real, file with the recordings. (default: the file that the experiment's environment

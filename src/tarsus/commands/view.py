@@ -97,12 +97,12 @@ class View(Command):
         from tarsus.simulation.recording.log import read_log
         from tarsus.viewer.page import import_viser
         from tarsus.viewer.playback import titles, watch
-        from tarsus.viewer.track import track
+        from tarsus.viewer.track import build_track
 
         import_viser()
         robot = self.base.load(self.robot) if self.robot else None
         return watch(
-            [track(read_log(path), robot) for path in paths], titles(paths), self._address()
+            [build_track(read_log(path), robot) for path in paths], titles(paths), self._address()
         )
 
     def _live(self, name: str) -> int:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from tarsus.comparison.trajectory import INTEGRATION, OPTIONAL, REQUIRED, SCALARS, read_arrays
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import IncompatibleOptions, InvalidFile, join_names, unknown_name
+from tarsus.errors import IncompatibleOptions, InvalidFile, join_names, unknown_name_error
 from tarsus.exchange.ros_bag import is_bag, read_bag
 from tarsus.exchange.table import FORMATS, read_table
 
@@ -65,7 +65,7 @@ def columns_to_arrays(frame: pd.DataFrame) -> dict[str, Any]:
     for column in map(str, frame.columns):
         match = COLUMN.fullmatch(column.strip())
         if match is None or match["name"] not in KNOWN:
-            raise unknown_name("array of a trajectory", column, KNOWN)
+            raise unknown_name_error("array of a trajectory", column, KNOWN)
         label = match["label"] or ""
         if re.fullmatch(r"[\d,\s]*", label):
             index = tuple(int(k) for k in label.split(",") if k.strip())
@@ -80,7 +80,7 @@ def columns_to_arrays(frame: pd.DataFrame) -> dict[str, Any]:
         columns.setdefault(match["name"], {})[index] = _numbers(pd.Series(frame[column]), column)
     if not columns or not len(frame):
         raise InvalidFile(
-            "the table has no rows; row 0 must hold the start, and every later row one step.",
+            "the table has no rows; row 0 must contain the start, and every later row one step.",
             "time",
         )
     # each in its shape

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from tarsus.comparison.states import compile_mujoco_model
-from tarsus.comparison.trajectory import finite
+from tarsus.comparison.trajectory import check_finite
 from tarsus.comparison.verdicts import OF_MOTION
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import TarsusError, unknown_name
+from tarsus.errors import TarsusError, unknown_name_error
 from tarsus.mujoco_runs.implicit_forces import implicit_forces, integrator_name
 from tarsus.mujoco_runs.library import mujoco
 from tarsus.mujoco_runs.worlds import MujocoWorlds
@@ -29,7 +29,7 @@ KNOWN = ("Euler", *IMPLICIT, "RK4", "discrete")
 def check_integrator(name: str) -> str:
     """Return the name of an integrator of MuJoCo; raise UnknownName for any other name."""
     if name not in KNOWN:
-        raise unknown_name("integrator", name, KNOWN)
+        raise unknown_name_error("integrator", name, KNOWN)
     return name
 
 
@@ -86,7 +86,9 @@ def add_implicit_forces(
     rows = np.size(arrays["time"])
     shapes = {"qpos": (model.nq,), "qvel": (model.nv,), "ctrl": (model.nu,)}
     recorded = {"ctrl": np.zeros((rows, model.nu))} | arrays
-    q, u, ctrl = (finite(name, recorded[name], (rows, *shape)) for name, shape in shapes.items())
+    q, u, ctrl = (
+        check_finite(name, recorded[name], (rows, *shape)) for name, shape in shapes.items()
+    )
     added = {name: np.zeros((rows, model.nv)) for name in ("qfrc_actuator", "qfrc_passive")}
     worlds = MujocoWorlds([model])
     [data] = worlds.data
@@ -99,5 +101,5 @@ def add_implicit_forces(
         added["qfrc_passive"][k] = rest + model.dof_damping * (u[k] - u[k - 1])
     for name, force in added.items():
         if name in arrays:
-            arrays[name] = finite(name, arrays[name], force.shape) + force
+            arrays[name] = check_finite(name, arrays[name], force.shape) + force
     return arrays, {}

@@ -19,18 +19,18 @@ from tarsus.comparison.imported import read_run
 from tarsus.comparison.integrators import add_implicit_forces, check_integrator, file_integrator
 from tarsus.comparison.states import add_mujoco_forces, has_only_states
 from tarsus.comparison.time_grid import steps_between
-from tarsus.comparison.trajectory import arrays_of, trajectory
+from tarsus.comparison.trajectory import build_trajectory, log_to_arrays
 from tarsus.comparison.verdicts import (
     NEEDS_FRICTION,
     NOT_JUDGED,
     OF_MOTION,
     PASS,
-    scale_of,
-    verdicts,
+    judge_criteria,
+    measure_scale,
 )
 from tarsus.contact import criteria
-from tarsus.contact.criteria import Solved
-from tarsus.contact.ledger import SHARES, ledger
+from tarsus.contact.criteria import SolvedContacts
+from tarsus.contact.ledger import SHARES, compute_ledger
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import IncompatibleOptions
 from tarsus.simulation.recording.log_robot import robot_of, scale_masses
@@ -96,21 +96,21 @@ def judge(
     if isinstance(data, xr.Dataset):
         model = scale_masses(model, data)
     # the run in the format of the report
-    arrays = dict(arrays_of(data, model) if isinstance(data, xr.Dataset) else data)
+    arrays = dict(log_to_arrays(data, model) if isinstance(data, xr.Dataset) else data)
     if friction is not None:
         arrays["mu"] = friction
     named = check_integrator(str(arrays.pop("integrator"))) if "integrator" in arrays else None
     if stated := integrator or named:
         arrays, more = add_implicit_forces(arrays, model, stated)
-        return report(trajectory(arrays, model), reasons | more)
-    card = report(trajectory(arrays, model), reasons)
+        return report(build_trajectory(arrays, model), reasons | more)
+    card = report(build_trajectory(arrays, model), reasons)
     # are these the forces at the start of the step, copied from MuJoCo's data?
     balanced = card["verdicts"]["equation_N"]["verdict"] in (PASS, NOT_JUDGED)
     final = balanced or isinstance(data, xr.Dataset)
-    return card if final else _with_file_settings(card, arrays, model)
+    return card if final else _repeat_with_file_settings(card, arrays, model)
 
 
-def _with_file_settings(
+def _repeat_with_file_settings(
     card: dict[str, Any], arrays: dict[str, Any], robot: Robot
 ) -> dict[str, Any]:
     """Repeat a report whose momentum does not balance with the settings of the robot's file.
@@ -124,12 +124,14 @@ def _with_file_settings(
             f"the file's time step is {dt:g} s, so rows may be {count} steps apart: add the array"
             " dt with the length of a step in s"
         )
-        return report(trajectory(arrays | {"dt": dt}, robot), dict.fromkeys(OF_MOTION, reason))
+        return report(
+            build_trajectory(arrays | {"dt": dt}, robot), dict.fromkeys(OF_MOTION, reason)
+        )
     integrator = file_integrator(robot)
     if integrator in (None, "Euler"):
         return card
     corrected, reasons = add_implicit_forces(arrays, robot, str(integrator))
-    return report(trajectory(corrected, robot), reasons)
+    return report(build_trajectory(corrected, robot), reasons)
 
 
 def report(run: Trajectory, reasons: Mapping[str, str] | None = None) -> dict[str, Any]:
@@ -148,12 +150,12 @@ def report(run: Trajectory, reasons: Mapping[str, str] | None = None) -> dict[st
     residuals["equation_N"] = float(observables["residual"].max())
 
     # criteria whose data are missing are not judged
-    missing = _missing(run) | dict(reasons or {})
+    missing = _list_missing_criteria(run) | dict(reasons or {})
     if run.every > 1:
         creep = criteria.creep(solved, SETTLING_TIME / run.every)
         residuals["creep_m_per_s"] = float(np.nanmax(creep, initial=0.0))
     residuals |= dict.fromkeys((name for name in missing if name in residuals), None)
-    energy = None if "energy" in missing else _energy(solved, observables)
+    energy = None if "energy" in missing else _energy_ledger(solved, observables)
     judged = residuals | {"energy": energy["unbalanced"] if energy else None}
     return {
         "robot": run.robot.name,
@@ -165,13 +167,13 @@ def report(run: Trajectory, reasons: Mapping[str, str] | None = None) -> dict[st
         "creep_max": residuals["creep_m_per_s"],
         "normal_force_max": float(solved.impulse[..., 0].max(initial=0.0)) / run.dt,
         "residuals": residuals,
-        "verdicts": verdicts(judged, scale_of(run, energy)),
+        "verdicts": judge_criteria(judged, measure_scale(run, energy)),
         "energy": energy,
         "not_judged": missing,
     }
 
 
-def _missing(run: Trajectory) -> dict[str, str]:
+def _list_missing_criteria(run: Trajectory) -> dict[str, str]:
     """List the criteria that lack data, with the reason for each."""
     reasons: dict[str, str] = {}
     if run.mu is None:
@@ -190,9 +192,9 @@ def _missing(run: Trajectory) -> dict[str, str]:
     return reasons
 
 
-def _energy(solved: Solved, observables: dict[str, Array]) -> dict[str, float]:
+def _energy_ledger(solved: SolvedContacts, observables: dict[str, Array]) -> dict[str, float]:
     """Compute the energy ledger in J; `unbalanced` is the change that no force explains."""
-    entries = ledger(solved)
+    entries = compute_ledger(solved)
     shares = {share: getattr(entries, share) for share in SHARES}
     shares |= {share: observables[f"work_{share}"] for share in ("motors", "joints", "drift")}
     change = observables["kinetic"] + observables["potential"] - observables["energy_before"][0]

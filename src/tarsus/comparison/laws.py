@@ -13,7 +13,7 @@ import numpy as np
 import xarray as xr
 
 from tarsus import registry
-from tarsus.comparison.stable_step import largest_dt
+from tarsus.comparison.stable_step import find_largest_dt
 from tarsus.contact.base import Law
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import WarningRecord
@@ -21,7 +21,7 @@ from tarsus.morphology.fall import has_fallen
 from tarsus.mujoco_runs.settings import MujocoSettings, SettingsSelection
 from tarsus.mujoco_runs.simulation import MujocoSimulation
 from tarsus.simulation import default_controller, file_material, resolve
-from tarsus.simulation.options import Options, declared
+from tarsus.simulation.options import Options, declared_options
 from tarsus.simulation.recording.divergence import Diverged
 from tarsus.simulation.recording.log import mean_of_role
 from tarsus.simulation.recording.summary import summary
@@ -43,7 +43,7 @@ class LawRun:
     dt: float
     """Step size, s."""
     numbers: dict[str, Any]
-    """Figures of the run, see `figures`."""
+    """Figures of the run, see `compute_figures`."""
     log: xr.Dataset | None
     """Log of the run; None if it diverged at once."""
     failure: str | None
@@ -155,7 +155,7 @@ def compare(
         limit = None
         if extra.limits:
             progress(f"{name}, largest stable dt")
-            limit = largest_dt(standing_test(create))
+            limit = find_largest_dt(standing_test(create))
         # every step size, with finer runs for the error bars
         for dt in sorted(dts, reverse=True):
             progress(f"{name}, dt {1e3 * dt:g} ms")
@@ -204,7 +204,7 @@ def simulation_factory(
         ignored += [
             f"{PEER} does not support the option {name!r}; it is ignored."
             for name, value in chosen.items()
-            if name != "contacts" and value != declared()[name].default
+            if name != "contacts" and value != declared_options()[name].default
         ]
         common = {"controller": controller, "contacts": chosen.get("contacts")}
         return lambda dt: MujocoSimulation(robot, settings, dt=dt, **common), ignored
@@ -249,7 +249,7 @@ def run_law(name: str, simulation: Simulation | MujocoSimulation, duration: floa
         log = simulation.run(duration)
     except Diverged as diverged:
         log, failure = diverged.log, str(diverged)
-    numbers = figures(simulation, log) if log is not None else {}
+    numbers = compute_figures(simulation, log) if log is not None else {}
     if isinstance(simulation, MujocoSimulation) and log is not None:
         # the speed of MuJoCo without our loop in Python
         numbers["steps_per_second"] = 1 / simulation.replay(log).rollout()
@@ -260,7 +260,7 @@ def run_law(name: str, simulation: Simulation | MujocoSimulation, duration: floa
     return LawRun(name, simulation.dt, numbers, log, failure, messages, settings=settings)
 
 
-def figures(simulation: Simulation | MujocoSimulation, log: xr.Dataset) -> dict[str, Any]:
+def compute_figures(simulation: Simulation | MujocoSimulation, log: xr.Dataset) -> dict[str, Any]:
     """Compute the summary of a run and the additional figures of a comparison.
 
     The additional figures are:

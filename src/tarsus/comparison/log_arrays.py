@@ -26,7 +26,7 @@ def to_float_array(name: str, given: Any) -> Array:
     except ValueError:  # rows of different lengths
         value = np.asarray("")
     if value.dtype.kind not in "fiub":
-        raise InvalidValue(f"{name} must hold numbers.", name)
+        raise InvalidValue(f"{name} must contain numbers.", name)
     return value.astype(float)
 
 

@@ -33,7 +33,7 @@ def draw_comparison(runs: Sequence[LawRun], robot: Robot, path: Path, seconds: f
     which shows the foot that carries the largest load under the first law. Height and pitch of the
     trunk follow.
     """
-    shown = _finest(runs)
+    shown = _select_finest(runs)
     if not shown:
         return
     feet = busiest_feet(shown[0].log, robot)
@@ -51,7 +51,7 @@ def draw_comparison(runs: Sequence[LawRun], robot: Robot, path: Path, seconds: f
     colors = {run.law: COLORS[k % len(COLORS)] for k, run in enumerate(shown)}
     for ax, (foot, drawn) in zip(axes, rows, strict=False):
         for run in drawn:
-            _band(
+            _draw_band(
                 ax,
                 run,
                 seconds,
@@ -63,8 +63,10 @@ def draw_comparison(runs: Sequence[LawRun], robot: Robot, path: Path, seconds: f
         ax.set_ylim(0, ceiling)
     if floating:
         for run in shown:
-            _band(axes[-2], run, seconds, lambda log: log["q"].isel(coordinate=2), colors[run.law])
-            _band(axes[-1], run, seconds, _pitch, colors[run.law])
+            _draw_band(
+                axes[-2], run, seconds, lambda log: log["q"].isel(coordinate=2), colors[run.law]
+            )
+            _draw_band(axes[-1], run, seconds, _pitch, colors[run.law])
         axes[-2].set_title("trunk height / m", loc="left", fontsize=9)
         axes[-1].set_title("trunk pitch / degrees", loc="left", fontsize=9)
 
@@ -83,7 +85,7 @@ def draw_comparison(runs: Sequence[LawRun], robot: Robot, path: Path, seconds: f
         figure.savefig(temporary, format="png", dpi=130)
 
 
-def _finest(runs: Sequence[LawRun]) -> list[LawRun]:
+def _select_finest(runs: Sequence[LawRun]) -> list[LawRun]:
     """Select the finite run with the smallest step of every law, in the order of the laws."""
     finest = {
         run.law: run
@@ -98,7 +100,7 @@ def busiest_feet(log: xr.Dataset | None, robot: Robot) -> dict[str, str]:
     assert log is not None
     # the contacts on each body
     groups: dict[str, list[str]] = {}
-    for name, body in zip(map(str, log["contact"].values), _bodies(log, robot), strict=True):
+    for name, body in zip(map(str, log["contact"].values), _find_bodies(log, robot), strict=True):
         groups.setdefault(body, []).append(name)
     # by load
     impulse = log["impulse_contact"].isel(axis=0)
@@ -111,11 +113,11 @@ def busiest_feet(log: xr.Dataset | None, robot: Robot) -> dict[str, str]:
 
 def normal_force_on(body: str, log: xr.Dataset, robot: Robot) -> Array:
     """Compute the normal force on a body (T,) in N, the sum over its contact points."""
-    on_body = [other == body for other in _bodies(log, robot)]
+    on_body = [other == body for other in _find_bodies(log, robot)]
     return log["force_contact"].isel(axis=0).values[:, on_body].sum(axis=1)
 
 
-def _bodies(log: xr.Dataset, robot: Robot) -> list[str]:
+def _find_bodies(log: xr.Dataset, robot: Robot) -> list[str]:
     """Find the body of each contact of a log, or the contact's name if the robot lacks it."""
     bodies = {c.name: robot.bodies[c.body].name for c in robot.candidates}
     return [bodies.get(name, name) for name in map(str, log["contact"].values)]
@@ -134,7 +136,7 @@ def _quiet_peak(run: LawRun, robot: Robot, foot: str, seconds: float) -> float:
     return float(np.quantile(force, 0.98)) or 1.0
 
 
-def _band(
+def _draw_band(
     ax: Axes, run: LawRun, seconds: float, value: Callable[[xr.Dataset], Any], color: str
 ) -> None:
     """Draw a quantity over the last `seconds` and the band that it spans at dt, dt/2 and dt/4."""

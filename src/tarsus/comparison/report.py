@@ -9,14 +9,14 @@ from typing import Any
 from rich.markup import escape
 
 from tarsus.comparison.laws import LawRun
-from tarsus.mujoco_runs.settings import footnotes
+from tarsus.mujoco_runs.settings import describe_sets
 from tarsus.viewer.number_format import plus_minus, short_name
 from tarsus.viewer.tables import TextTable, text_console
 
 Value = Callable[[dict[str, Any]], Any]
 
 
-def _of(group: str, key: str) -> Value:
+def _get_figure(group: str, key: str) -> Value:
     return lambda numbers: numbers.get(group, {}).get(key)
 
 
@@ -31,18 +31,18 @@ MOTION: dict[str, tuple[str, str, float]] = {
     "steps_per_second": ("steps per second", "{:,.0f}", 1.0),
 }
 ENERGY: dict[str, tuple[str, str, Value]] = {
-    "motors": ("motors / J", "{:.3g}", _of("energy", "motors")),
-    "friction": ("friction / J", "{:.3g}", _of("energy", "friction")),
-    "impact": ("impact / J", "{:.3g}", _of("energy", "impact")),
-    "damping": ("damping / J", "{:.3g}", _of("energy", "damping")),
-    "stabilization": ("stabilization / J", "{:.3g}", _of("energy", "stabilization")),
-    "drift": ("drift / J", "{:.2g}", _of("energy", "drift")),
+    "motors": ("motors / J", "{:.3g}", _get_figure("energy", "motors")),
+    "friction": ("friction / J", "{:.3g}", _get_figure("energy", "friction")),
+    "impact": ("impact / J", "{:.3g}", _get_figure("energy", "impact")),
+    "damping": ("damping / J", "{:.3g}", _get_figure("energy", "damping")),
+    "stabilization": ("stabilization / J", "{:.3g}", _get_figure("energy", "stabilization")),
+    "drift": ("drift / J", "{:.2g}", _get_figure("energy", "drift")),
 }
 VIOLATIONS: dict[str, tuple[str, str, Value]] = {
-    "signorini": ("Signorini / J", "{:.1e}", _of("residuals", "signorini_J")),
-    "cone": ("cone / N s", "{:.1e}", _of("residuals", "cone_Ns")),
-    "dissipation": ("dissipation / J", "{:.1e}", _of("residuals", "dissipation_J")),
-    "motion": ("motion / N", "{:.1e}", _of("residuals", "equation_N")),
+    "signorini": ("Signorini / J", "{:.1e}", _get_figure("residuals", "signorini_J")),
+    "cone": ("cone / N s", "{:.1e}", _get_figure("residuals", "cone_Ns")),
+    "dissipation": ("dissipation / J", "{:.1e}", _get_figure("residuals", "dissipation_J")),
+    "motion": ("motion / N", "{:.1e}", _get_figure("residuals", "equation_N")),
     "unconverged": ("unconverged steps", "{:d}", lambda numbers: numbers.get("unconverged_steps")),
 }
 TITLES = (
@@ -61,7 +61,7 @@ NOTES = (
 OTHER_FIGURES = ("energy_residual_J", "unconverged_steps", "fell", "energy", "residuals")
 
 
-def rows(runs: Sequence[LawRun]) -> list[dict[str, Any]]:
+def build_rows(runs: Sequence[LawRun]) -> list[dict[str, Any]]:
     """Convert the comparison to data, one row per run.
 
     `error_bars` holds the largest difference of each figure from those at dt / 2 and dt / 4;
@@ -88,7 +88,7 @@ def print_tables(runs: Sequence[LawRun]) -> None:
         if run.failure:
             motion.append([*name, "[red]diverged[/]", *[""] * (len(MOTION) - 1), largest])
             continue
-        cells = [_cell(run, key, form, factor) for key, (_, form, factor) in MOTION.items()]
+        cells = [_format_cell(run, key, form, factor) for key, (_, form, factor) in MOTION.items()]
         cells[1] += " [red]fell[/]" if run.numbers["fell"] else ""
         motion.append([*name, *cells, largest])
         for table, columns in ((energy, ENERGY), (violations, VIOLATIONS)):
@@ -107,14 +107,14 @@ def print_tables(runs: Sequence[LawRun]) -> None:
         TextTable(head, cells, ("law",), keys=2, title=TITLES[index]).print(console)
         if note:
             console.print(f"[dim]{note}[/]")
-    for line in footnotes({run.law: run.settings for run in runs if run.settings}):
+    for line in describe_sets({run.law: run.settings for run in runs if run.settings}):
         console.print(f"[dim]{line}[/]")
     messages = dict.fromkeys((run.law, message) for run in runs for message in run.warnings)
     for law, message in messages:
         console.print(f"[yellow]{escape(short_name(law))}[/]: {escape(message)}")
 
 
-def _cell(run: LawRun, key: str, form: str, factor: float) -> str:
+def _format_cell(run: LawRun, key: str, form: str, factor: float) -> str:
     """Format a figure with its error bar."""
     value, bar = run.numbers.get(key), run.bars.get(key, 0.0)
     if value is None:

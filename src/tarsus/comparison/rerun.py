@@ -21,12 +21,12 @@ from tarsus.errors import (
     UnmetCondition,
     Unsupported,
     UntrustedFile,
-    unknown_name,
+    unknown_name_error,
 )
 from tarsus.exchange.table import FORMATS, read_table
 from tarsus.mujoco_runs.settings import MujocoSettings
 from tarsus.mujoco_runs.simulation import MujocoSimulation
-from tarsus.simulation.options import declared
+from tarsus.simulation.options import declared_options
 from tarsus.simulation.recording import provenance
 from tarsus.simulation.recording.divergence import Diverged
 from tarsus.simulation.recording.log import read_log
@@ -119,7 +119,7 @@ def rerun(run: str | Path | xr.Dataset, **parts: Any) -> RerunResult:
     if not isinstance(original, xr.Dataset) or "robot" not in original.attrs:
         raise InvalidFile("not a log of tarsus run: the attribute robot is missing.", "robot")
     if unknown := [name for name in parts if name not in PARTS]:
-        raise unknown_name("part of a log", unknown[0], PARTS)
+        raise unknown_name_error("part of a log", unknown[0], PARTS)
     # repeat the run
     log, notes = check_log(original, REQUIRED), list[str]()
     _check_times(log)
@@ -130,7 +130,7 @@ def rerun(run: str | Path | xr.Dataset, **parts: Any) -> RerunResult:
         try:
             seconds = log.sizes["time"] * float(log.attrs["dt"])
             if "push" in log and isinstance(simulation, Simulation):
-                new = simulation.run(seconds, push=_pushes(log))
+                new = simulation.run(seconds, push=_create_pushes(log))
             else:
                 new = simulation.run(seconds)
         except Diverged as diverged:
@@ -148,7 +148,7 @@ def rerun(run: str | Path | xr.Dataset, **parts: Any) -> RerunResult:
     for name, version in attributes.get("versions", {}).items():
         if version != now["versions"].get(name):
             changed[f"version of {name}"] = version, now["versions"].get(name)
-    deviations = _deviations(original, new)
+    deviations = _list_deviations(original, new)
     names = [name for name in original.variables if name in new.variables]
     return RerunResult(new, log.sizes["time"], len(names), changed, deviations, tuple(notes))
 
@@ -200,7 +200,7 @@ def _prepare(
         notes.append(REPLAY_MESSAGE.format(name=attributes["gait"]))
         replaced |= {f"gait{end}" for end in ("", "_class", "_file", "_file_sha256")}
     build = _build_mujoco if attributes.get("engine") else _build_tarsus
-    with registry.untrusted_names():
+    with registry.distrust_files():
         return build(log, attributes, chosen), replaced
 
 
@@ -213,7 +213,7 @@ def _recreate(attributes: Mapping[str, Any], kind: str) -> Any:
     except TarsusError as error:
         option = "controller" if kind == "gait" else kind
         context = f"the {kind} of the log cannot be recreated (pass it as {option}=...)"
-        raise error.within(context) from None
+        raise error.with_context(context) from None
 
 
 def _replay_controller(
@@ -229,7 +229,7 @@ def _replay_controller(
     options = attributes["options"]
     if options.get("actuators", "motor") != "motor" or options.get("varied"):
         raise UnmetCondition(
-            f"the log does not hold what the Python controller {attributes['gait']} returned, only"
+            f"the log lacks the output of the Python controller {attributes['gait']} and has only"
             " the torques after the actuators; pass the function as controller=...",
             "controller",
         )
@@ -241,7 +241,7 @@ def _replay_controller(
     return torques
 
 
-def _pushes(log: xr.Dataset) -> Callable[[float], dict[str, NDArray[Any]]]:
+def _create_pushes(log: xr.Dataset) -> Callable[[float], dict[str, NDArray[Any]]]:
     """Create a function of time in s that returns the log's pushes."""
     dt, first = float(log.attrs["dt"]), float(log["time"].values[0])
     names, forces = [str(name) for name in log["pushed"].values], log["push"].values
@@ -259,16 +259,16 @@ def _build_tarsus(
     """Build a simulation of Tarsus and restore its changed registers and its state."""
     if "state_start" not in log:
         raise UnmetCondition(
-            "this log does not hold its initial state (state_start), so it cannot be rerun.",
+            "this log does not contain its initial state (state_start), so it cannot be rerun.",
             "state_start",
         )
     options = {name: _option(name, value) for name, value in attributes["options"].items()}
     for name in options:
-        if name not in declared():
-            raise unknown_name("option", name, declared())
+        if name not in declared_options():
+            raise unknown_name_error("option", name, declared_options())
     if options.get("worlds", 1) != log.sizes.get("world", 1):
         raise UnmetCondition(
-            f"the log holds {log.sizes.get('world', 1)} of the {options.get('worlds', 1)} worlds"
+            f"the log contains {log.sizes.get('world', 1)} of the {options.get('worlds', 1)} worlds"
             " that ran; only a log of all worlds can be rerun.",
             "world",
         )
@@ -326,7 +326,7 @@ def _build_mujoco(
     return simulation
 
 
-def _deviations(then: xr.Dataset, now: xr.Dataset) -> tuple[Deviation, ...]:
+def _list_deviations(then: xr.Dataset, now: xr.Dataset) -> tuple[Deviation, ...]:
     """List the variables that differ between two logs, sorted by their first difference."""
     deviations = []
     for name in map(str, [*then.variables, *(n for n in now.variables if n not in then.variables)]):

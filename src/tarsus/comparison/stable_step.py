@@ -8,7 +8,7 @@ INITIAL_DT, MIN_DT, MAX_DT = 1e-3, 1e-5, 3.2e-2  # s
 BISECTIONS = 4  # of the last factor of two: to 4.5 %
 
 
-def largest_dt(stands: Callable[[float], bool]) -> float | None:
+def find_largest_dt(stands: Callable[[float], bool]) -> float | None:
     """Find the largest dt from MIN_DT to MAX_DT at which the robot still stands.
 
     A robot that stands at one dt is assumed to stand at every smaller one. From INITIAL_DT, dt is

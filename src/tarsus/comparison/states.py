@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tarsus.comparison.time_grid import step_of, steps_between
-from tarsus.comparison.trajectory import finite
+from tarsus.comparison.time_grid import row_spacing, steps_between
+from tarsus.comparison.trajectory import check_finite
 from tarsus.comparison.verdicts import NEEDS_FORCES
 from tarsus.errors import IncompatibleOptions, TarsusError, UnmetCondition, Unsupported
 from tarsus.files import is_file
@@ -43,7 +43,7 @@ def compile_mujoco_model(file: str) -> Any:
         source = Source.of("", Path(file))
         model = compile_model(source)
     except TarsusError as error:
-        raise error.within(file) from None
+        raise error.with_context(file) from None
     if source.base_joints:
         raise Unsupported(
             "states of a base on several joints"
@@ -90,11 +90,11 @@ def add_mujoco_forces(
     rows = np.size(run["time"])
     shapes = {"time": (), "qpos": (model.nq,), "qvel": (model.nv,), "ctrl": (model.nu,)}
     states = {
-        name: finite(name, run[name], (rows, *shape))
+        name: check_finite(name, run[name], (rows, *shape))
         for name, shape in shapes.items()
         if name in run
     }
-    spacing = step_of(states["time"])
+    spacing = row_spacing(states["time"])
     count = steps_between(spacing, model.opt.timestep)
     rounding = _rounding(states)
     if model.nu and "ctrl" not in states:

@@ -15,7 +15,7 @@ DECIMALS = range(1, 10)
 MIN_STEP = 1e-9  # s
 
 
-def step_of(time: Array) -> float:
+def row_spacing(time: Array) -> float:
     """Compute the time between two rows in s; raise InvalidValue unless they are evenly spaced.
 
     Times may be rounded to float32 or to a number of decimals.

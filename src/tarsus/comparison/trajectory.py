@@ -19,14 +19,20 @@ from numpy.typing import NDArray
 
 from tarsus import registry
 from tarsus.comparison.log_arrays import REQUIRED_VARIABLES, check_loops, to_float_array
-from tarsus.comparison.time_grid import step_of, steps_between
+from tarsus.comparison.time_grid import row_spacing, steps_between
 from tarsus.dynamics import loop_constraints
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import IncompatibleOptions, InvalidFile, InvalidValue, Unsupported, unknown_name
-from tarsus.files import is_file, missing_file, read_npz
+from tarsus.errors import (
+    IncompatibleOptions,
+    InvalidFile,
+    InvalidValue,
+    Unsupported,
+    unknown_name_error,
+)
+from tarsus.files import is_file, missing_file_error, read_npz
 from tarsus.model.check import LARGEST
 from tarsus.model.mechanism import WORLD
-from tarsus.model.spans import MAX_TOP_EDGES, spans
+from tarsus.model.spans import MAX_TOP_EDGES, create_spans
 from tarsus.simulation import resolve
 from tarsus.simulation.recording.log import mean_of_role, read_log
 from tarsus.simulation.recording.log_schema import check_log, check_robot
@@ -50,7 +56,7 @@ EXPECTED = "a recorded run (.nc, .npz, .csv, .parquet) or a ROS 2 bag"
 def read_arrays(path: Path) -> dict[str, Any] | xr.Dataset:
     """Read the arrays of an .npz file or a netCDF log; raise TarsusError for other files."""
     if not is_file(path):
-        raise missing_file(path, EXPECTED)
+        raise missing_file_error(path, EXPECTED)
     if path.suffix not in SUFFIXES:
         raise InvalidFile(
             f"a trajectory must be an .npz file or a netCDF log (.nc), not {path.name!r}.", path
@@ -60,10 +66,10 @@ def read_arrays(path: Path) -> dict[str, Any] | xr.Dataset:
     return read_npz(path)
 
 
-def arrays_of(log: xr.Dataset, robot: Robot) -> dict[str, Any]:
+def log_to_arrays(log: xr.Dataset, robot: Robot) -> dict[str, Any]:
     """Convert a log of Tarsus with one world to arrays.
 
-    `numpy.savez(path, **arrays_of(log, robot))` writes a file that `tarsus judge` reads.
+    `numpy.savez(path, **log_to_arrays(log, robot))` writes a file that `tarsus judge` reads.
 
     Raises
     ------
@@ -73,7 +79,8 @@ def arrays_of(log: xr.Dataset, robot: Robot) -> dict[str, Any]:
     # is it a complete log of one world?
     if "world" in log.dims:
         raise Unsupported(
-            "this log holds several worlds; judge one of them, such as log.isel(world=0).", "world"
+            "this log contains several worlds; judge one of them, such as log.isel(world=0).",
+            "world",
         )
     log = check_log(log, REQUIRED_VARIABLES)
     robot = check_robot(log, robot)
@@ -128,7 +135,7 @@ def _instant(stepper: str) -> float | None:
     return resolve.stepper(stepper).instant if known else None
 
 
-def trajectory(arrays: Mapping[str, Any], robot: Robot) -> Trajectory:
+def build_trajectory(arrays: Mapping[str, Any], robot: Robot) -> Trajectory:
     """Build a trajectory from arrays and check them against the robot.
 
     Raises
@@ -141,7 +148,7 @@ def trajectory(arrays: Mapping[str, Any], robot: Robot) -> Trajectory:
     known = (*REQUIRED, *OPTIONAL, *SCALARS, *INTEGRATION)
     for name in arrays:
         if name not in known:
-            raise unknown_name("array of a trajectory", name, known)
+            raise unknown_name_error("array of a trajectory", name, known)
     absent = [name for name in REQUIRED if name not in arrays]
     if absent:
         raise InvalidValue(
@@ -154,9 +161,9 @@ def trajectory(arrays: Mapping[str, Any], robot: Robot) -> Trajectory:
     sizes |= dict.fromkeys(("contact_force", *VECTORS), (len(ends), 3))
     sizes |= dict.fromkeys(("qfrc_actuator", "qfrc_passive"), (robot.nu,))
     sizes[TERMS_VELOCITY] = (robot.nu,)
-    sizes[CONSTRAINT] = (loop_constraints.count(robot),)
+    sizes[CONSTRAINT] = (loop_constraints.count_constraints(robot),)
     values = {
-        name: finite(name, arrays[name], (rows, *size))
+        name: check_finite(name, arrays[name], (rows, *size))
         for name, size in sizes.items()
         if name in arrays
     }
@@ -167,8 +174,11 @@ def trajectory(arrays: Mapping[str, Any], robot: Robot) -> Trajectory:
         raise IncompatibleOptions(
             "contacts named by contact_body also need contact_point and gap.", "contact_body"
         )
-    spacing, up = step_of(values["time"]), np.broadcast_to([0.0, 0.0, 1.0], (rows, len(ends), 3))
-    every = _steps_per_row(spacing, scalars.get("dt", spacing))
+    spacing, up = (
+        row_spacing(values["time"]),
+        np.broadcast_to([0.0, 0.0, 1.0], (rows, len(ends), 3)),
+    )
+    every = _count_steps_per_row(spacing, scalars.get("dt", spacing))
     _check_quaternions(values["qpos"], robot)
 
     # row 0 is the start: forces and contacts count from row 1 on
@@ -180,7 +190,7 @@ def trajectory(arrays: Mapping[str, Any], robot: Robot) -> Trajectory:
         u=values["qvel"],
         force=values["contact_force"][1:],
         ends=ends,
-        normal=_normalized(values.get("contact_normal", up)[1:]),
+        normal=_normalize(values.get("contact_normal", up)[1:]),
         point=after["contact_point"],
         correction=after["correction"],
         gap=after["gap"],
@@ -202,13 +212,15 @@ def _ends(arrays: Mapping[str, Any], robot: Robot) -> tuple[tuple[int, int], ...
     """Return the two bodies of each contact; WORLD stands for the ground."""
     if "contact_body" in arrays:
         candidates = [c.name for c in robot.candidates]
-        span_bodies = {s.name: s.body for s in spans(robot, candidates, MAX_TOP_EDGES)}
+        span_bodies = {s.name: s.body for s in create_spans(robot, candidates, MAX_TOP_EDGES)}
         names = map(str, np.atleast_1d(arrays["contact_body"]))
-        return tuple(_bodies_of_contact(robot, name, span_bodies) for name in names)
+        return tuple(_find_bodies_of_contact(robot, name, span_bodies) for name in names)
     return tuple((candidate.body, WORLD) for candidate in robot.candidates)
 
 
-def _bodies_of_contact(robot: Robot, name: str, span_bodies: Mapping[str, int]) -> tuple[int, int]:
+def _find_bodies_of_contact(
+    robot: Robot, name: str, span_bodies: Mapping[str, int]
+) -> tuple[int, int]:
     """Find the two bodies of a contact.
 
     Parameters
@@ -235,7 +247,7 @@ def _bodies_of_contact(robot: Robot, name: str, span_bodies: Mapping[str, int]) 
     return robot.frame(first if first in ellipsoids else name).body, WORLD
 
 
-def finite(name: str, given: Any, shape: tuple[int, ...]) -> Array:
+def check_finite(name: str, given: Any, shape: tuple[int, ...]) -> Array:
     """Convert to a finite array of a shape; raise InvalidValue that names the first bad value."""
     value = to_float_array(name, given)
     if value.shape != shape:
@@ -277,7 +289,7 @@ def _friction(given: Any, shape: tuple[int, int]) -> Array:
     return np.broadcast_to(value, shape)
 
 
-def _steps_per_row(spacing: float, dt: float) -> int:
+def _count_steps_per_row(spacing: float, dt: float) -> int:
     """Count the steps of dt per row; raise InvalidValue unless it is a whole number."""
     count = steps_between(spacing, dt) if dt else 0
     if not count:
@@ -298,7 +310,7 @@ def _check_quaternions(q: Array, robot: Robot) -> None:
                 )
 
 
-def _normalized(normals: Array) -> Array:
+def _normalize(normals: Array) -> Array:
     lengths = np.linalg.norm(normals, axis=-1, keepdims=True)
     if (lengths < 1e-9).any():
         raise InvalidValue(

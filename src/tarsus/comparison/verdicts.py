@@ -135,7 +135,7 @@ LIMITS: Mapping[str, Limits] = {
 }
 
 
-def scale_of(run: Trajectory, energy: Mapping[str, float] | None) -> RobotScale:
+def measure_scale(run: Trajectory, energy: Mapping[str, float] | None) -> RobotScale:
     """Compute the measures of a run from its trajectory and its energy ledger in J."""
     height = 1.0
     if run.robot.floating and len(run.ends):
@@ -153,7 +153,7 @@ def _lowest(run: Trajectory) -> Any:
     return np.min([run.robot.position(run.q[1:], name)[:, 2] for name in names], axis=0)
 
 
-def verdicts(
+def judge_criteria(
     values: Mapping[str, float | None], scale: RobotScale
 ) -> dict[str, dict[str, float | str | None]]:
     """Judge each criterion: its "verdict" and the limits "good" and "bad" in its unit."""

@@ -29,8 +29,8 @@ from numpy.typing import NDArray
 from tarsus.contact import stability
 from tarsus.contact.problem import Contact, ContactProblem, ContactSolution
 from tarsus.contact.subcycle import force_slopes, subcycle
-from tarsus.errors import InvalidValue, python_branching, unknown_name
-from tarsus.parameters import check, check_all_declared, declared, roles
+from tarsus.errors import InvalidValue, branching_error, unknown_name_error
+from tarsus.parameters import check, check_all_declared, declared_fields, roles
 from tarsus.program.ir.trace import Builder
 from tarsus.references.reference import Citation
 
@@ -120,8 +120,8 @@ class Law(ABC):
         """
         return {
             name: np.asarray(getattr(self, name), dtype=float)
-            for name, declaration in declared(type(self)).items()
-            if declaration.numeric and getattr(self, name) is not None
+            for name, declaration in declared_fields(type(self)).items()
+            if declaration.is_numeric and getattr(self, name) is not None
         }
 
     def memory_size(self, contacts: int) -> int:
@@ -136,24 +136,24 @@ class Law(ABC):
         """Select the part (contact_memory,) of a memory that belongs to contact i."""
         return memory[i * self.contact_memory : (i + 1) * self.contact_memory]
 
-    def closed(self, contact: Contact, memory: SX) -> SX:
+    def considers_closed(self, contact: Contact, memory: SX) -> SX:
         """Return 1 where a contact with this memory (contact_memory,) is active, else 0."""
         return contact.gap - contact.possible_sinking <= 0
 
     def is_closed(self, contact: Contact, memory: SX) -> SX:
         """Return 1 if a contact is closed and its gap is at most `Contact.max_gap`, else 0."""
-        closed = self.closed(contact, memory)
+        closed = self.considers_closed(contact, memory)
         if contact.max_gap is None:
             return closed
         return ca.logic_and(closed, contact.gap <= contact.max_gap)
 
     def closes_at(self, gap: SX) -> SX:
         """Return 1 if a contact that was open in the last step closes at this gap, m, else 0."""
-        return self.closed(_contact_with(gap), self.new_memory)
+        return self.considers_closed(_create_contact_at_gap(gap), self.new_memory)
 
     def stays_closed(self, memory: SX) -> SX:
         """Return 1 if a contact with this memory (contact_memory,) is closed at any gap."""
-        return self.closed(_contact_with(SX.inf()), memory)
+        return self.considers_closed(_create_contact_at_gap(SX.inf()), memory)
 
     @property
     def new_memory(self) -> SX:
@@ -176,7 +176,7 @@ class Law(ABC):
         """
         return SX.zeros(3)
 
-    def released(self, contact: Contact, p: Any, memory: SX) -> SX:
+    def memory_when_open(self, contact: Contact, p: Any, memory: SX) -> SX:
         """Compute the next memory (contact_memory,) of an open contact."""
         return SX.zeros(self.contact_memory)
 
@@ -233,7 +233,7 @@ class HardLaw(Law):
 
     impulsive: ClassVar[bool] = True
 
-    def closed(self, contact: Contact, memory: SX) -> SX:
+    def considers_closed(self, contact: Contact, memory: SX) -> SX:
         """Return 1 if the gap is closed to round-off, or the contact pressed in the last step."""
         return ca.logic_or(contact.gap <= GAP_ROUND_OFF, memory[0] > 0)
 
@@ -305,7 +305,7 @@ class ForceLaw(Law):
             self.force, self.parameters(), self.initial_memory(1), masses, load
         )
 
-    def released(self, contact: Contact, p: Any, memory: SX) -> SX:
+    def memory_when_open(self, contact: Contact, p: Any, memory: SX) -> SX:
         """Return the memory unchanged: an open contact keeps it."""
         return memory
 
@@ -341,7 +341,7 @@ def evaluate_forces(
         force, next_memory = evaluate_force(law, contact, p, contact_memory)
         forces.append(ca.if_else(is_closed, force, 0))
         memories.append(
-            ca.if_else(is_closed, next_memory, law.released(contact, p, contact_memory))
+            ca.if_else(is_closed, next_memory, law.memory_when_open(contact, p, contact_memory))
         )
     return forces, ca.vertcat(*memories)
 
@@ -361,11 +361,11 @@ def evaluate_force(law: ForceLaw, contact: Contact, p: Any, memory: SX) -> tuple
     except AttributeError as error:
         if error.obj is not p:
             raise
-        raise unknown_name(f"parameter of {name}", str(error.name), vars(p)) from None
+        raise unknown_name_error(f"parameter of {name}", str(error.name), vars(p)) from None
     except RuntimeError as error:
         if "truth value" not in str(error):
             raise
-        raise python_branching(f"{name}.force") from None
+        raise branching_error(f"{name}.force") from None
     # check the result
     if not isinstance(result, tuple) or len(result) != 2:
         raise InvalidValue(
@@ -404,6 +404,6 @@ def symbols(values: dict[str, SX]) -> SimpleNamespace:
     return SimpleNamespace(**values)
 
 
-def _contact_with(gap: SX) -> Contact:
+def _create_contact_at_gap(gap: SX) -> Contact:
     """Create a contact of which only the gap is known, m."""
     return Contact(gap, SX.zeros(3), SX.zeros(3), SX.eye(3))

@@ -19,7 +19,7 @@ STATES = ("open", "stick", "slip")
 
 
 @dataclass(frozen=True, eq=False)
-class Solved:
+class SolvedContacts:
     """Contact problem and its solution over one or many steps.
 
     Attributes
@@ -56,7 +56,7 @@ class Solved:
     correction: Array | float = 0.0
 
     @property
-    def resting(self) -> Array:
+    def resting_velocity(self) -> Array:
         """Velocity after the step plus the law's correction (..., n, 3), m/s."""
         return self.after + self.correction
 
@@ -73,17 +73,20 @@ class Solved:
         Eqn. (5).
         """
         factors = np.stack(np.broadcast_arrays(self.e_N, self.e_T, self.e_T), -1).astype(float)
-        xi = self.resting + (factors[..., None, :] if factors.ndim > 1 else factors) * self.before
+        xi = (
+            self.resting_velocity
+            + (factors[..., None, :] if factors.ndim > 1 else factors) * self.before
+        )
         xi[..., 0] += np.maximum(self.gap, 0) / self.dt
         return xi
 
 
-def penetration(solved: Solved) -> Array:
+def penetration(solved: SolvedContacts) -> Array:
     """Compute the penetration depth of each contact, m."""
     return np.maximum(-solved.gap, 0)
 
 
-def signorini(solved: Solved) -> Array:
+def signorini(solved: SolvedContacts) -> Array:
     """Compute the violation of Signorini's condition, J.
 
     |min(L_N / m, xi_N)| would mix units; this is |L_N xi_N| plus contributions of pulling impulses
@@ -98,13 +101,13 @@ def signorini(solved: Solved) -> Array:
     return np.where(solved.closed, violation, 0)
 
 
-def cone(solved: Solved) -> Array:
+def cone(solved: SolvedContacts) -> Array:
     """Compute the distance of the friction impulse from its disc, N s."""
     edge = _edge(solved)
     return np.where(solved.closed, np.maximum(_length(solved.impulse) - edge, 0), 0)
 
 
-def dissipation(solved: Solved) -> Array:
+def dissipation(solved: SolvedContacts) -> Array:
     """Compute the violation of the maximum-dissipation principle, J: mu L_N |xi_T| + L_T . xi_T.
 
     It is zero if friction opposes slip fully.
@@ -114,7 +117,7 @@ def dissipation(solved: Solved) -> Array:
     return np.where(solved.closed, np.abs(edge * _length(solved.xi) + work), 0)
 
 
-def state(solved: Solved, margin: float = 1e-4) -> NDArray[np.int32]:
+def state(solved: SolvedContacts, margin: float = 1e-4) -> NDArray[np.int32]:
     """Determine the state of each contact: 0 open, 1 stick, 2 slip.
 
     A contact is open without impulse, sticks if its friction lies inside its disc, and slips if it
@@ -124,16 +127,16 @@ def state(solved: Solved, margin: float = 1e-4) -> NDArray[np.int32]:
     normal = solved.impulse[..., 0]
     edge = _edge(solved)
     inner = edge * (1 - margin) - 2 * solved.tolerance
-    slips = (_length(solved.impulse) >= inner) & (_length(solved.resting) > 1e-6)
+    slips = (_length(solved.impulse) >= inner) & (_length(solved.resting_velocity) > 1e-6)
     return np.where(normal <= 0, OPEN, np.where(slips, SLIP, STICK)).astype(np.int32)
 
 
-def slip_speed(solved: Solved) -> Array:
+def slip_speed(solved: SolvedContacts) -> Array:
     """Compute the tangential speed after the step of contacts that push, m/s, else 0."""
-    return np.where(solved.impulse[..., 0] > 0, _length(solved.resting), 0)
+    return np.where(solved.impulse[..., 0] > 0, _length(solved.resting_velocity), 0)
 
 
-def creep(solved: Solved, settled: float = 0.02) -> Array:
+def creep(solved: SolvedContacts, settled: float = 0.02) -> Array:
     """Compute the tangential speed of stance contacts, m/s, else 0.
 
     Stance contacts had their friction inside its disc for the last `settled` s, so that with every
@@ -150,7 +153,7 @@ def creep(solved: Solved, settled: float = 0.02) -> Array:
     return np.where(in_stance, _length(0.5 * (solved.before + solved.after)), 0)
 
 
-def residuals(solved: Solved) -> dict[str, float]:
+def residuals(solved: SolvedContacts) -> dict[str, float]:
     """Compute the largest violation of each condition over all contacts and steps."""
     measures = {
         "signorini_J": signorini(solved),
@@ -162,7 +165,7 @@ def residuals(solved: Solved) -> dict[str, float]:
     return {name: float(np.nanmax(value, initial=0.0)) for name, value in measures.items()}
 
 
-def _edge(solved: Solved) -> Array:
+def _edge(solved: SolvedContacts) -> Array:
     """Compute mu L_N (..., n), the radius of each contact's friction disc, N s."""
     normal = solved.impulse[..., 0]
     kinetic = solved.mu if solved.mu_K is None else solved.mu_K

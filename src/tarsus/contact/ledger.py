@@ -19,7 +19,7 @@ from casadi import SX
 from numpy.typing import ArrayLike, NDArray
 
 from tarsus.contact.base import ForceLaw, Law, evaluate_force
-from tarsus.contact.criteria import Solved
+from tarsus.contact.criteria import SolvedContacts
 from tarsus.contact.problem import Contact
 
 Array = NDArray[np.float64]
@@ -62,12 +62,12 @@ class Ledger:
 SHARES = tuple(f.name for f in fields(Ledger))
 
 
-def ledger(solved: Solved, stored: ArrayLike = 0.0) -> Ledger:
+def compute_ledger(solved: SolvedContacts, stored: ArrayLike = 0.0) -> Ledger:
     """Compute the ledger of consecutive steps, which are the first axis.
 
     Parameters
     ----------
-    solved : Solved
+    solved : SolvedContacts
         Contact problems and solutions.
     stored : array_like
         Increase of the energy stored in the ground's spring over each step, J.

@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike
 
 from tarsus.contact import stability
 from tarsus.contact.problem import Contact, ContactProblem
-from tarsus.contact.subcycle import Subcycled, subcycle
+from tarsus.contact.subcycle import SubcycleResult, subcycle
 from tarsus.parameters import choice
 from tarsus.program.ir.trace import Builder
 
@@ -89,7 +89,8 @@ def contact_impulses(
     impulses = []
     for i, (contact, ground) in enumerate(zip(problem.contacts, grounds, strict=True)):
         mobility = [
-            ca.if_else(inside[j], frobenius(problem.G[i, j][1:, 1:]), 0) for j in range(problem.n)
+            ca.if_else(inside[j], frobenius_norm(problem.G[i, j][1:, 1:]), 0)
+            for j in range(problem.n)
         ]
         normal = problem.dt * normal_force(contact, ground, problem.dt, kind)
         impulse = ca.vertcat(normal, friction(contact, ground, normal, sum(mobility, SX(0))))
@@ -99,7 +100,7 @@ def contact_impulses(
 
 def step_impulses(
     problem: ContactProblem, grounds: list[Any], kind: SpringDamper, builder: Builder
-) -> Subcycled:
+) -> SubcycleResult:
     """Compute the impulses of a membrane over a step, in substeps as needed."""
     stored = builder.store_all("grounds", [vars(here) for here in grounds])
     grounds = [SimpleNamespace(**here) for here in stored]
@@ -166,7 +167,7 @@ def slopes(contact: Contact, p: Any, kind: SpringDamper) -> tuple[SX, SX]:
     return ca.vertcat(C, 0, 0), ca.vertcat(D, 0, 0)
 
 
-def frobenius(block: SX) -> SX:
+def frobenius_norm(block: SX) -> SX:
     """Compute the Frobenius norm of a block.
 
     The sum over a row of blocks bounds how much the slips grow together (Gershgorin).

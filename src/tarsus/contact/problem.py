@@ -337,6 +337,6 @@ class ContactSolution:
         impulses = self.impulses if self.coordinate_impulses is None else self.coordinate_impulses
         return replace(self, impulses=impulses, bilateral=None)
 
-    def stacked(self) -> SX:
+    def stack(self) -> SX:
         """Stack all impulses in one column (3n,)."""
         return ca.vertcat(*self.impulses) if self.impulses else SX(0, 1)

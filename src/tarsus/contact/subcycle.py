@@ -30,8 +30,8 @@ from dataclasses import dataclass, replace
 import casadi as ca
 from casadi import SX
 
-from tarsus.algebra.blocks import flat_matrix, triples
-from tarsus.algebra.products import Matrix, times
+from tarsus.algebra.blocks import flatten_blocks, triples
+from tarsus.algebra.products import Matrix, multiply
 from tarsus.contact.problem import Contact, ContactProblem
 from tarsus.program.ir.loops import Values
 from tarsus.program.ir.symbolic import entries
@@ -49,7 +49,7 @@ Slopes = Callable[[int, Contact, SX], tuple[SX, SX]]
 
 
 @dataclass(frozen=True, eq=False)
-class Subcycled:
+class SubcycleResult:
     """Result of the contacts over a step.
 
     Attributes
@@ -79,7 +79,7 @@ class Subcycled:
 
 def subcycle(
     problem: ContactProblem, memory: SX, evaluate: Evaluate, slopes: Slopes, builder: Builder
-) -> Subcycled:
+) -> SubcycleResult:
     """Integrate contact forces over the step of a problem.
 
     Parameters
@@ -99,14 +99,16 @@ def subcycle(
     """
     if problem.instant is None:
         impulses, memory = evaluate(restrict_to_touching(problem), memory)
-        return Subcycled(impulses, None, None, memory, SX(0), SX(1))
+        return SubcycleResult(impulses, None, None, memory, SX(0), SX(1))
     motion = ContactMotion.of(problem, evaluate, slopes, builder)
     end = builder.loop(motion.begin(memory), motion.substep, MAX_SUBSTEPS + 1)
     impulses, coordinate_impulses = triples(end["impulse"]), triples(end["coordinate_impulse"])
     substeps = ca.if_else(end["substeps"] > 1, end["substeps"], 0)
     stable = ca.logic_not(end["unstable"])
     free_share = end["free_share"] if motion.theta == 0 else None
-    return Subcycled(impulses, coordinate_impulses, free_share, end["memory"], substeps, stable)
+    return SubcycleResult(
+        impulses, coordinate_impulses, free_share, end["memory"], substeps, stable
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,7 +150,7 @@ class ContactMotion:
         contacts = builder.store_all("contacts", problem.contacts)
         active = entries(builder.store("active", ca.vertcat(*problem.active)))
         G = builder.store_all("G_all", problem.G)
-        rows, size = flat_matrix(G, problem.n), range(3 * problem.n)
+        rows, size = flatten_blocks(G, problem.n), range(3 * problem.n)
         column_sums = [
             sum((active[r // 3] * ca.fabs(rows[r][c]) for r in size), SX(0)) for c in size
         ]
@@ -186,10 +188,10 @@ class ContactMotion:
         L = self.builder.store("L_substep", ca.vertcat(*impulses))
         # displacements and velocities after it
         share = h / dt
-        after = v + share * self.ramp + ca.vertcat(*times(self.rows, entries(L)))
+        after = v + share * self.ramp + ca.vertcat(*multiply(self.rows, entries(L)))
         rest = ca.if_else(count > 1, left - h, 0)
         weight = ((1 - theta) * h + rest) / ((1 - theta) * dt)
-        unstable = -least([-value for value in growth[::3]]) > 1
+        unstable = -minimum([-value for value in growth[::3]]) > 1
         new = {
             "x": x + h * (theta * v + (1 - theta) * after),
             "v": after,
@@ -236,9 +238,9 @@ class ContactMotion:
     def _count(self, now: Values, P: list[SX], Q: list[SX]) -> SX:
         """Count the substeps as long as the next one in the rest of the step."""
         pairs = list(zip(P, Q, strict=True))
-        stable = least([longest_step(p, q, MARGIN) for p, q in pairs[::3]])
+        stable = minimum([longest_step(p, q, MARGIN) for p, q in pairs[::3]])
         slips = [pair for k, pair in enumerate(pairs) if k % 3]
-        smooth = least([longest_step(p, q, NO_REVERSAL) for p, q in slips])
+        smooth = minimum([longest_step(p, q, NO_REVERSAL) for p, q in slips])
         h = ca.fmin(stable, ca.fmax(smooth, self.problem.dt / FRICTION_SUBSTEPS))
         shortest = now["remaining"] / ca.fmax(MAX_SUBSTEPS - now["substeps"], 1)
         h = ca.fmin(ca.fmax(ca.fmin(h, now["max_length"]), shortest), now["remaining"])
@@ -257,7 +259,7 @@ def longest_step(P: SX, Q: SX, margin: float) -> SX:
     return 4 * margin / ca.fmax(Q + ca.sqrt(Q * Q + 4 * margin * P), MIN_DIVISOR)
 
 
-def least(values: list[SX]) -> SX:
+def minimum(values: list[SX]) -> SX:
     """Return the smallest value."""
     while len(values) > 1:
         pairs = zip(values[::2], values[1::2], strict=False)

@@ -67,8 +67,8 @@ class Controller(ABC):
        joint targets into torques.
     6. Return the torques in the order of ``mechanism.actuators``, without limits: the simulation
        applies the torque limits.
-    7. Cite the source of the method in `citation`, and let `suits` reject the robots that the gait
-       cannot move.
+    7. Cite the source of the method in `citation`, and reject the robots that the gait cannot move
+       in `why_unsuitable`.
     8. Register it nowhere: the contract tests find it by its file.
 
     Attributes
@@ -95,7 +95,7 @@ class Controller(ABC):
     def __post_init__(self) -> None:
         check(self)
 
-    def suits(self, mechanism: Mechanism) -> str | None:
+    def why_unsuitable(self, mechanism: Mechanism) -> str | None:
         """Return None, or one sentence that says why this controller cannot move the robot."""
         return None
 
@@ -132,7 +132,7 @@ class Controller(ABC):
         """
 
 
-def require(controller: Controller, mechanism: Mechanism) -> None:
+def require_suitable(controller: Controller, mechanism: Mechanism) -> None:
     """Raise Unsupported unless the controller suits the robot."""
-    if reason := controller.suits(mechanism):
+    if reason := controller.why_unsuitable(mechanism):
         raise Unsupported(reason, name_of(controller))

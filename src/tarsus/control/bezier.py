@@ -51,7 +51,7 @@ def swing_points(duty: float) -> tuple[float, ...]:
     return (-0.5, -0.5 - overshoot, 0.0, 0.5 + overshoot, 0.5)
 
 
-def bezier(points: Sequence[float]) -> Polynomial:
+def bezier_polynomial(points: Sequence[float]) -> Polynomial:
     """Compute the Bezier curve with these control points as a polynomial in s, 0 to 1."""
     degree = len(points) - 1
     s, curve, binomial = Polynomial([0.0, 1.0]), Polynomial([0.0]), 1
@@ -63,7 +63,9 @@ def bezier(points: Sequence[float]) -> Polynomial:
 
 def foot_path(phase: ca.SX, duty: float) -> FootPath:
     """Compute the path of a foot at a phase in [0, 1); `duty` is the stance fraction of a cycle."""
-    centered = bezier(swing_points(duty))(Polynomial([0.5, 1.0]))  # an odd polynomial in r
+    centered = bezier_polynomial(swing_points(duty))(
+        Polynomial([0.5, 1.0])
+    )  # an odd polynomial in r
     linear, cubic = float(centered.coef[1]), float(centered.coef[3])
     swing = duty <= phase  # 0 or 1; the blends below are cheaper than branches
     per_turn = _blend(swing, 1 / duty, 1 / (1 - duty))

@@ -212,14 +212,14 @@ class BipedStep:
         foothold = (ends - offset - stride * pattern.double_support_effect) / (
             1 - pattern.double_support_effect
         )
-        placed = self.stance_foot[:2] + self._world(self._in_reach(foothold))
+        placed = self.stance_foot[:2] + self._world(self._clamp_to_reach(foothold))
         chosen = ca.if_else(self.progress < FOOTHOLD_FREEZE, placed, memory.foothold)
         com_offset = center[:2] - self.stance_foot[:2] - self._world(pressure)
         line = ca.fmax(ca.dot(trailing_foot, trailing_foot), EPSILON)
         share = ca.fmin(ca.fmax(ca.dot(pressure, trailing_foot) / line, 0.0), 1.0)
         return Balance(com_offset, self.double_support * share, chosen)
 
-    def _in_reach(self, foothold: SX) -> SX:
+    def _clamp_to_reach(self, foothold: SX) -> SX:
         """Clamp a foothold, shape (2,), relative to the stance foot, to the reach of the leg.
 
         The feet neither cross nor touch.

@@ -15,14 +15,16 @@ from casadi import SX
 from numpy.typing import NDArray
 
 from tarsus.control.base import ControlInputs, Controller
-from tarsus.errors import InvalidValue, TarsusError, python_branching, unknown_name
+from tarsus.errors import InvalidValue, TarsusError, branching_error, unknown_name_error
 from tarsus.model.mechanism import Mechanism
 
 Array = NDArray[np.float64]
 INPUTS = tuple(f.name for f in fields(ControlInputs))
 
 
-def torque(controller: Controller, now: ControlInputs, gains: SX | None = None) -> tuple[SX, SX]:
+def call_torque(
+    controller: Controller, now: ControlInputs, gains: SX | None = None
+) -> tuple[SX, SX]:
     """Call ``controller.torque(now)`` and check the result.
 
     Parameters
@@ -62,7 +64,7 @@ def torque(controller: Controller, now: ControlInputs, gains: SX | None = None) 
     return torques, next_memory
 
 
-def memory(controller: Controller, mechanism: Mechanism) -> Array:
+def call_initial_memory(controller: Controller, mechanism: Mechanism) -> Array:
     """Return the initial memory, shape (m,).
 
     Raises
@@ -73,7 +75,7 @@ def memory(controller: Controller, mechanism: Mechanism) -> Array:
     return _numbers(controller, "initial_memory", controller.initial_memory(mechanism), None)
 
 
-def coordinates(controller: Controller, mechanism: Mechanism) -> Array:
+def call_initial_coordinates(controller: Controller, mechanism: Mechanism) -> Array:
     """Return the initial coordinates, shape (nq,).
 
     Raises
@@ -85,7 +87,7 @@ def coordinates(controller: Controller, mechanism: Mechanism) -> Array:
     return _numbers(controller, "initial_coordinates", q, mechanism.nq)
 
 
-def commands(controller: Controller) -> Array:
+def check_commands(controller: Controller) -> Array:
     """Return the default commands, shape (n_commands,).
 
     Raises
@@ -114,15 +116,15 @@ def _call(method: Callable[[], object], controller: Controller, now: ControlInpu
     # a misspelled input or parameter
     except AttributeError as error:
         if error.obj is now:
-            raise unknown_name(f"input of {name}.torque", str(error.name), INPUTS) from None
+            raise unknown_name_error(f"input of {name}.torque", str(error.name), INPUTS) from None
         if error.obj is controller:
             parameters = (f.name for f in fields(cast(Any, controller)))
-            raise unknown_name(f"parameter of {name}", str(error.name), parameters) from None
+            raise unknown_name_error(f"parameter of {name}", str(error.name), parameters) from None
         failure = _failure(name, error)
     # from CasADi: a Python branch on a symbol, or a bad index
     except RuntimeError as error:
         if "truth value" in str(error):
-            raise python_branching(f"{name}.torque") from None
+            raise branching_error(f"{name}.torque") from None
         if "out of bounds" in str(error):
             sizes = ", ".join(
                 f"{what} {getattr(now, what).numel()}" for what in ("q", "u", "command", "memory")

@@ -40,7 +40,7 @@ def phase_rates(
     return ca.vertcat(*rates)
 
 
-def advance(phases: ca.SX, rates: ca.SX, dt: ca.SX) -> ca.SX:
+def advance_phases(phases: ca.SX, rates: ca.SX, dt: ca.SX) -> ca.SX:
     """Advance the phases, shape (n,), by a time `dt` in s, wrapped to [0, 1)."""
     ahead = phases + dt * rates
     return ahead - ca.floor(ahead)

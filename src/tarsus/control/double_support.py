@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import casadi as ca
 from casadi import SX
 
-from tarsus.control.inverse_dynamics import WholeBody, WholeBodyMotion, attitude
+from tarsus.control.inverse_dynamics import WholeBody, WholeBodyMotion, attitude_acceleration
 from tarsus.control.stance import Stance
 from tarsus.morphology.sole_inverse_kinematics import rotation_error
 
@@ -114,7 +114,7 @@ class DoubleSupport:
         direction = kin.world_rotation[0][:2, 0]
         error = direction[0] * x[1] - direction[1] * x[0]
         attitude_gain, posture_gain = ATTITUDE_GAIN * self.rate, POSTURE_GAIN * self.rate
-        turn = attitude(kin, error, SX(0), attitude_gain**2, 2 * attitude_gain)
+        turn = attitude_acceleration(kin, error, SX(0), attitude_gain**2, 2 * attitude_gain)
         joints = self.body.servo(self.robot.posture, posture_gain**2, 2 * posture_gain)
         return self.body.torques(
             WholeBodyMotion(com_acceleration, turn, soles, joints, momentum_damping), loads

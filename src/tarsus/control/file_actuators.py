@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tarsus.errors import IncompatibleOptions, InvalidValue, unknown_name
+from tarsus.errors import IncompatibleOptions, InvalidValue, unknown_name_error
 from tarsus.model.file_actuators import FileActuator
 from tarsus.model.mechanism import Mechanism
 from tarsus.parameters import array, check, component
@@ -81,7 +81,7 @@ class FileActuators:
         names = (self.by_world,) if isinstance(self.by_world, str) else tuple(self.by_world)
         for name in names:
             if name not in FILE_NUMBERS:
-                raise unknown_name("actuator setting", str(name), FILE_NUMBERS)
+                raise unknown_name_error("actuator setting", str(name), FILE_NUMBERS)
         object.__setattr__(self, "by_world", names)
 
     @property

@@ -51,7 +51,7 @@ def pendulum_times(height: float, gravity: float, stance: float) -> tuple[float,
     return time_constant * tanh(stance / (2 * time_constant)), time_constant
 
 
-def swing(
+def swing_target(
     start: ca.SX, end: ca.SX, lift: tuple[ca.SX, ca.SX | float], progress: ca.SX, duration: float
 ) -> FootTarget:
     """Compute the target of a swing foot that lifts off and touches down at rest.

@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 import casadi as ca
 
-from tarsus.algebra.ldl import factorize_tree, lower
+from tarsus.algebra.ldl import factorize_tree, lower_triangle
 from tarsus.algebra.projections import ConePoint
 from tarsus.program.ir.symbolic import entries
 from tarsus.spatial.rotation import skew
@@ -95,7 +95,7 @@ def distribute(
         error = _newton_step(feet, wrench, cost, error)
     return [
         load * project(v, cost.mu)
-        for load, v in zip(feet.loads, _unconstrained(feet, cost, error), strict=True)
+        for load, v in zip(feet.loads, _unconstrained_forces(feet, cost, error), strict=True)
     ], error
 
 
@@ -103,7 +103,7 @@ def _newton_step(feet: Feet, wrench: ca.SX, cost: Cost, error: ca.SX) -> ca.SX:
     """Compute the error after one Newton iteration."""
     # residual of the wrench and its derivative with respect to the error, without the feet
     compliance = ca.SX([1 / cost.force] * 3 + [1 / cost.moment] * 3)
-    unconstrained = _unconstrained(feet, cost, error)
+    unconstrained = _unconstrained_forces(feet, cost, error)
     residual = wrench - compliance * error
     direct, mixed, turning = (
         ca.diag(part) for part in (compliance[:3], ca.SX(3, 1), compliance[3:])
@@ -123,7 +123,7 @@ def _newton_step(feet: Feet, wrench: ca.SX, cost: Cost, error: ca.SX) -> ca.SX:
         )
     # Newton direction
     slope = factorize_tree(
-        lower(ca.vertcat(ca.horzcat(direct, mixed.T), ca.horzcat(mixed, turning))), 6
+        lower_triangle(ca.vertcat(ca.horzcat(direct, mixed.T), ca.horzcat(mixed, turning))), 6
     )
     step = ca.vertcat(*slope.solve(entries(residual)))
     # line search
@@ -133,7 +133,7 @@ def _newton_step(feet: Feet, wrench: ca.SX, cost: Cost, error: ca.SX) -> ca.SX:
             wrench,
             compliance,
             (error, step),
-            (unconstrained, _unconstrained(feet, cost, step)),
+            (unconstrained, _unconstrained_forces(feet, cost, step)),
             cost,
         )
         * step
@@ -160,7 +160,7 @@ def _step_length(
     return best
 
 
-def _unconstrained(feet: Feet, cost: Cost, error: ca.SX) -> list[ca.SX]:
+def _unconstrained_forces(feet: Feet, cost: Cost, error: ca.SX) -> list[ca.SX]:
     """Compute c_i A_i^T e / alpha, shape (3,), of each leg: its force without a friction cone."""
     return [
         (load / cost.alpha) * (error[:3] + ca.cross(error[3:], arm))

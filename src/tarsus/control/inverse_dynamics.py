@@ -252,7 +252,9 @@ class WholeBody:
         return self.mass * ca.vertcat(*horizontal, up)
 
 
-def attitude(kin: Kinematics, error: SX, rate: SX, stiffness: float, damping: float) -> SX:
+def attitude_acceleration(
+    kin: Kinematics, error: SX, rate: SX, stiffness: float, damping: float
+) -> SX:
     """Compute the angular acceleration that turns the base upright and to its heading.
 
     Parameters

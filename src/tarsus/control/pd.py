@@ -8,7 +8,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from tarsus.errors import InvalidValue, unknown_name
+from tarsus.errors import InvalidValue, unknown_name_error
 from tarsus.model.mechanism import Mechanism
 from tarsus.parameters import array
 
@@ -112,7 +112,7 @@ def actuator_indices(mechanism: Mechanism, joints: Sequence[str]) -> list[int]:
     driven = [actuator.joint for actuator in mechanism.actuators]
     for joint in joints:
         if joint not in driven:
-            raise unknown_name("actuator on a joint", joint, driven)
+            raise unknown_name_error("actuator on a joint", joint, driven)
     return [driven.index(joint) for joint in joints]
 
 

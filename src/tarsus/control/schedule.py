@@ -61,7 +61,7 @@ class Diagonal(NamedTuple):
     load: ca.SX
 
 
-def diagonals(
+def advance_diagonals(
     clock: Clock, phase: ca.SX, loads: ca.SX, walk: ca.SX, dt: ca.SX
 ) -> tuple[list[Diagonal], ca.SX]:
     """Compute the state of both diagonals, and phase and loads after a step.

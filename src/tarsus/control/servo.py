@@ -66,7 +66,7 @@ class Gains:
     soft: tuple[str, ...]
 
 
-def gains(
+def size_gains(
     mechanism: Mechanism,
     q: Array,
     feet: Sequence[Candidate],
@@ -110,12 +110,12 @@ def gains(
     pull = np.maximum(pull, inertia * frequency**2 / STIFFNESS_RATIO)
     # stiffness, then damping, within the limits of the motors and the step
     effort = np.array([max(-motor.lower, motor.upper) for motor in mechanism.actuators])
-    kp = _bounded(
+    kp = _bound(
         np.minimum(STIFFNESS_RATIO * pull, effort / SATURATION_ERROR),
         mobility,
         MAX_STIFFNESS / dt**2,
     )
-    kd = _bounded(2 * DAMPING_RATIO * np.sqrt(kp * inertia), mobility, MAX_DAMPING / dt)
+    kd = _bound(2 * DAMPING_RATIO * np.sqrt(kp * inertia), mobility, MAX_DAMPING / dt)
     soft = tuple(
         motor.joint
         for motor, is_soft in zip(mechanism.actuators, kp < pull, strict=True)
@@ -155,7 +155,7 @@ def _loads(kin: Kinematics, diagonal: Array, feet: Sequence[Candidate]) -> tuple
     centers = np.array(
         [numeric_position(kin, i, body.inertia.com) for i, body in enumerate(bodies)]
     )
-    paths = [set(tree.path(mechanism, i)) for i in range(len(bodies))]
+    paths = [set(tree.support_path(mechanism, i)) for i in range(len(bodies))]
     # height of the robot above its feet, and each foot's share of the mass
     standing = set[int]().union(*(paths[foot.body] for foot in feet))
     share = masses.sum() / max(len({foot.body for foot in feet}), 1)
@@ -178,7 +178,7 @@ def _loads(kin: Kinematics, diagonal: Array, feet: Sequence[Candidate]) -> tuple
     return pull, inertia
 
 
-def _bounded(values: Array, mobility: Array, bound: float) -> Array:
+def _bound(values: Array, mobility: Array, bound: float) -> Array:
     """Reduce values, shape (n,), until no eigenvalue of mobility times values exceeds the bound.
 
     Each value is reduced by its share of the modes that exceed it.

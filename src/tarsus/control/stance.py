@@ -8,7 +8,7 @@ import numpy as np
 from casadi import DM, SX
 from numpy.typing import NDArray
 
-from tarsus.control.base import Controller, require
+from tarsus.control.base import Controller, require_suitable
 from tarsus.control.inverse_dynamics import WholeBody
 from tarsus.control.pd import actuated_indices
 from tarsus.dynamics import crba
@@ -30,14 +30,14 @@ class FlatFootedController(Controller):
 
     crouch: float
 
-    def suits(self, mechanism: Mechanism) -> str | None:
+    def why_unsuitable(self, mechanism: Mechanism) -> str | None:
         """Return why a robot lacks two legs of six or seven hinges with flat soles, or None."""
         return why_no_sole_legs(mechanism)
 
     def initial_coordinates(self, mechanism: Mechanism) -> Array:
         """Return the posture "stand", lowered by `crouch`."""
-        require(self, mechanism)
-        return crouched(mechanism, self.crouch)
+        require_suitable(self, mechanism)
+        return crouch(mechanism, self.crouch)
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +75,7 @@ class Stance:
     inertia: Array
 
 
-def stance(mechanism: Mechanism, q: Array) -> Stance:
+def measure_stance(mechanism: Mechanism, q: Array) -> Stance:
     """Compute the constants at coordinates q, shape (nq,), with the heading along x."""
     body = _whole_body(mechanism, q)
     soles = _sole_positions(body)
@@ -95,7 +95,7 @@ def stance(mechanism: Mechanism, q: Array) -> Stance:
     )
 
 
-def crouched(mechanism: Mechanism, depth: float) -> Array:
+def crouch(mechanism: Mechanism, depth: float) -> Array:
     """Lower the trunk of the posture "stand", shape (nq,).
 
     Parameters

@@ -19,11 +19,11 @@ class Planar(NamedTuple):
     y: ca.SX
     turn: ca.SX
 
-    def times(self, factor: ca.SX | float) -> Planar:
+    def scale(self, factor: ca.SX | float) -> Planar:
         """Multiply this displacement by a factor."""
         return Planar(self.x * factor, self.y * factor, self.turn * factor)
 
-    def plus(self, other: Planar) -> Planar:
+    def add(self, other: Planar) -> Planar:
         """Add two displacements."""
         return Planar(self.x + other.x, self.y + other.y, self.turn + other.turn)
 
@@ -50,7 +50,7 @@ class TrunkMotion(NamedTuple):
     velocity: Planar
 
 
-def trunk(q: ca.SX, u: ca.SX) -> TrunkMotion:
+def trunk_motion(q: ca.SX, u: ca.SX) -> TrunkMotion:
     """Compute the trunk's motion at coordinates q, shape (nq,), and velocities u, shape (nu,).
 
     The sideways velocity is the horizontal one.

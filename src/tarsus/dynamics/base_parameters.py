@@ -39,23 +39,25 @@ class _Parameters:
 
     def without(self, other: _Parameters) -> _Parameters:
         """Compute the difference, with round-off relative to the largest entry removed."""
-        h = _clean(self.h - other.h, np.abs(self.h).max())
-        return _Parameters(self.m - other.m, h, _clean(self.I - other.I, np.abs(self.I).max()))
+        h = _remove_round_off(self.h - other.h, np.abs(self.h).max())
+        return _Parameters(
+            self.m - other.m, h, _remove_round_off(self.I - other.I, np.abs(self.I).max())
+        )
 
 
 def base_parameters(mechanism: Mechanism) -> list[LinearInertia]:
     """Regroup the inertia of each body, in its own frame, towards the root."""
-    parameters = [_about_origin(body.inertia) for body in mechanism.bodies]
+    parameters = [_shift_to_origin(body.inertia) for body in mechanism.bodies]
     for i in reversed(range(len(parameters))):
         body = mechanism.bodies[i]
         invariant = _invariant_part(parameters[i], body.joint.kind, body.joint.axis)
         parameters[i] = parameters[i].without(invariant)
         if body.parent != WORLD:
-            parameters[body.parent].add(_in_parent(invariant, body.rotation, body.position))
+            parameters[body.parent].add(_to_parent(invariant, body.rotation, body.position))
     return [LinearInertia(SX(p.m), SX(p.h), SX(p.I)) for p in parameters]
 
 
-def _about_origin(inertia: Inertia) -> _Parameters:
+def _shift_to_origin(inertia: Inertia) -> _Parameters:
     m, c = inertia.mass, inertia.com
     return _Parameters(m, m * c, inertia.about_com + m * (c @ c * np.eye(3) - np.outer(c, c)))
 
@@ -73,12 +75,12 @@ def _invariant_part(p: _Parameters, kind: str, axis: Array) -> _Parameters:
     return _Parameters(p.m, (p.h @ axis) * axis, moment * (np.eye(3) - np.outer(axis, axis)))
 
 
-def _in_parent(p: _Parameters, R: Array, r: Array) -> _Parameters:
+def _to_parent(p: _Parameters, R: Array, r: Array) -> _Parameters:
     """Transform the parameters to the parent's frame, with x_parent = R x + r."""
     h = R @ p.h
     moment = R @ p.I @ R.T + 2 * (r @ h) * np.eye(3) - np.outer(r, h) - np.outer(h, r)
     return _Parameters(p.m, h + p.m * r, moment + p.m * (r @ r * np.eye(3) - np.outer(r, r)))
 
 
-def _clean(values: Array, scale: float) -> Array:
+def _remove_round_off(values: Array, scale: float) -> Array:
     return np.where(np.abs(values) < ROUND_OFF * scale, 0.0, values)

@@ -49,7 +49,7 @@ class CompiledQuantities:
         Array
             Quantity, of its own shape, or (N, *shape) if an input has N states.
         """
-        arguments, quantity = self.checked(**inputs), QUANTITIES[name]
+        arguments, quantity = self.check_inputs(**inputs), QUANTITIES[name]
         count = self.count_states(arguments)
         if count == 0:
             return np.zeros((0, *quantity.shape_for(self.mechanism)))
@@ -66,13 +66,13 @@ class CompiledQuantities:
             )
         return result[0] if count is None else result
 
-    def checked(self, **inputs: ArrayLike) -> dict[str, Array]:
+    def check_inputs(self, **inputs: ArrayLike) -> dict[str, Array]:
         """Check inputs; return them as finite arrays, (size,) or (N, size).
 
         Raises
         ------
         InvalidValue
-            If a shape is wrong, a number is not finite, or a quaternion has not unit length.
+            If a shape is wrong, a number is not finite, or a quaternion does not have unit length.
         """
         arguments: dict[str, Array] = {}
         for name, value in inputs.items():
@@ -99,7 +99,7 @@ class CompiledQuantities:
         if (*key, count) not in self._worlds:
             if key not in self._programs:
                 quantity = QUANTITIES[name]
-                of = self.mechanism.frame(frame) if quantity.framed else None
+                of = self.mechanism.frame(frame) if quantity.has_frame else None
                 self._programs[key] = quantity.program(self.mechanism, name, of)
             if len(self._worlds) >= CACHE_SIZE:
                 del self._worlds[next(iter(self._worlds))]

@@ -50,8 +50,8 @@ class Constraints:
     closing: int | None = None
 
     def regularization(self, S: list[list[SX]]) -> SX:
-        """Compute the `regularization` of S (nb, nb), which replaces G_B for compliant contacts."""
-        return regularization(S, self.closing)
+        """Compute the regularization of S (nb, nb), which replaces G_B for compliant contacts."""
+        return compute_regularization(S, self.closing)
 
     def impulses(self, driven: list[SX]) -> list[SX]:
         """Solve L_B = -G_B^-1 driven, with driven = gamma + G_BU L_U, both of shape (nb,).
@@ -72,8 +72,8 @@ def delassus(M: Factor, rows: list[Half], columns: list[Half]) -> list[list[SX]]
     return [[dot(row, column) for column in scaled] for row in rows]
 
 
-def regularization(G_B: list[list[SX]], closing: int | None = None) -> SX:
-    """Compute what is added to the diagonal of G_B, so that redundant rows share their load.
+def compute_regularization(G_B: list[list[SX]], closing: int | None = None) -> SX:
+    """Compute the regularization of G_B, which lets redundant rows share their load.
 
     Parameters
     ----------
@@ -93,8 +93,8 @@ def regularization(G_B: list[list[SX]], closing: int | None = None) -> SX:
 
 
 def factorize(G_B: list[list[SX]], closing: int | None = None) -> Factor:
-    """Factorize G_B (nb, nb) with its `regularization`."""
-    size, added = len(G_B), regularization(G_B, closing)
+    """Factorize G_B (nb, nb) with its regularization."""
+    size, added = len(G_B), compute_regularization(G_B, closing)
     lower: Entries = {
         (k, i): G_B[k][i] + (added if i == k else 0) for k in range(size) for i in range(k + 1)
     }

@@ -11,7 +11,7 @@ from tarsus.errors import join_names
 from tarsus.model.file_actuators import FileActuator, Range
 from tarsus.model.joint import Joint
 from tarsus.model.mechanism import Mechanism
-from tarsus.model.self_collision import is_between_trees, pairs
+from tarsus.model.self_collision import create_pairs, is_between_trees
 
 AS_DRAWN = "qpos0"  # keyframe with every body where its file draws it
 ORIGIN = "origin"  # frame at the file's origin of a body whose own frame is at its joint
@@ -48,13 +48,15 @@ def simulated_rows(mechanism: Mechanism) -> list[tuple[str, str]]:
     moving = [joint for joint in joints if joint.kind != "free"]
     base = "floats" if m.floating else "is fixed to the world"
     rows = [("robot", f"{m.name}; its base {base}")]
-    rows += [("bodies", f"{len(m.bodies)}, {m.mass:.6g} kg"), ("joints", _counted(joints))]
+    rows += [("bodies", f"{len(m.bodies)}, {m.mass:.6g} kg"), ("joints", _count_joints(joints))]
     # properties of joints
     for item, has in PROPERTIES.items():
         names = [joint.name for joint in moving if has(joint)]
         is_all = names and len(names) == len(moving)
         text = f"all {len(names)} joints" if is_all else _count_and_names(names)
-        rows.append((item, text + _enforced(m, names) if item == SPEED_LIMITS else text))
+        rows.append(
+            (item, text + _describe_enforcement(m, names) if item == SPEED_LIMITS else text)
+        )
     frames = {frame.name for frame in m.frames}
     # motors, contacts, closed loops, mimic joints, keyframes
     kinds = Counter(actuator.kind for actuator in m.file_actuators)
@@ -63,7 +65,7 @@ def simulated_rows(mechanism: Mechanism) -> list[tuple[str, str]]:
     candidates = [candidate.name for candidate in m.candidates]
     rows.append(("contact points", _count_and_names(candidates)))
     solids = _count_and_names([solid.name for solid in m.solids])
-    rows.append(("may touch itself", solids + _collision_pairs(m)))
+    rows.append(("may touch itself", solids + _count_collision_pairs(m)))
     rows.append(("loops", _count_and_names([loop.joint.name for loop in m.loops])))
     rows.append(("mimic joints", _count_and_names([coupling.joint for coupling in m.couplings])))
     rows.append(("keyframes", _keyframes(m)))
@@ -72,7 +74,7 @@ def simulated_rows(mechanism: Mechanism) -> list[tuple[str, str]]:
     return rows
 
 
-def _enforced(mechanism: Mechanism, limited: list[str]) -> str:
+def _describe_enforcement(mechanism: Mechanism, limited: list[str]) -> str:
     """Describe whether motors enforce the speed limits of joints, and with which option."""
     driven = {a.joint for a in mechanism.file_actuators if np.isfinite(a.speed)}
     enforced = [name for name in limited if name in driven]
@@ -82,9 +84,9 @@ def _enforced(mechanism: Mechanism, limited: list[str]) -> str:
     return f"; enforced {WITH_FILE_ACTUATORS}{names}"
 
 
-def _collision_pairs(mechanism: Mechanism) -> str:
+def _count_collision_pairs(mechanism: Mechanism) -> str:
     """Count the pairs of shapes that may collide, and name the option that enables them."""
-    known = pairs(mechanism)
+    known = create_pairs(mechanism)
     always = sum(is_between_trees(mechanism, pair) for pair in known)
     text = f"; {len(known) - always} pairs, {WITH_SELF_COLLISION}" if len(known) > always else ""
     return text + (f"; {always} pairs of robot and objects, always" if always else "")
@@ -106,14 +108,14 @@ def actuator_rows(mechanism: Mechanism) -> list[tuple[str, ...]]:
             f"{a.kp:.6g}" if a.has_kp else "",
             f"{a.kv:.6g}" if a.has_kv else "",
             _range(a.control),
-            _limits(a),
+            _format_limits(a),
             f"{a.speed:.4g}" if np.isfinite(a.speed) else "",
         )
         for a in mechanism.file_actuators
     ]
 
 
-def _limits(actuator: FileActuator) -> str:
+def _format_limits(actuator: FileActuator) -> str:
     """Format the limits on the force of an actuator, and on all actuators of its joint."""
     force, joint = _range(actuator.force), _range(actuator.at_joint)
     return ", ".join(text for text in (force, f"joint {joint}" if joint else "") if text)
@@ -123,7 +125,7 @@ def _range(ends: Range) -> str:
     return f"{ends[0]:.4g} .. {ends[1]:.4g}" if np.isfinite(ends).any() else ""
 
 
-def _counted(joints: list[Joint]) -> str:
+def _count_joints(joints: list[Joint]) -> str:
     kinds = Counter(joint.kind for joint in joints)
     return ", ".join(f"{count} {kind}" for kind, count in kinds.items())
 

@@ -109,13 +109,13 @@ def _evaluate(
     u = np.broadcast_to(
         np.zeros(given.nu) if u is None else np.asarray(u, float), (*q.shape[:-1], given.nu)
     )
-    converted = _conversion_function(mechanism, to)(q.T, u.T)
+    converted = _build_conversion_function(mechanism, to)(q.T, u.T)
     q_new, u_new = (np.array(columns).T for columns in converted)
     return q_new.reshape(*q.shape[:-1], -1), u_new.reshape(*q.shape[:-1], -1)
 
 
 @cache
-def _conversion_function(mechanism: Mechanism, to: str) -> ca.Function:
+def _build_conversion_function(mechanism: Mechanism, to: str) -> ca.Function:
     """Build the conversion as a function of columns q and u."""
     given = mechanism if to == "uncut" else mechanism.uncut or mechanism
     q, u = SX.sym("q", given.nq), SX.sym("u", given.nu)

@@ -15,10 +15,10 @@ from tarsus.spatial.rotation import constant, skew
 
 def composite_inertias(kin: Kinematics, inertias: list[LinearInertia]) -> list[LinearInertia]:
     """Compute I_c of every body: its subtree as one rigid body, in its own frame (Eqn. (26))."""
-    return tree.inward(
+    return tree.sweep_inward(
         kin.mechanism,
         inertias,
-        lambda i, inertia: inertia.seen_from_parent(kin.R[i], kin.r[i]),
+        lambda i, inertia: inertia.to_parent(kin.R[i], kin.r[i]),
         lambda a, b: a + b,
     )
 

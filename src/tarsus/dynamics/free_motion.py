@@ -25,13 +25,13 @@ class Drive:
         Generalized force (nu,), in N or N m.
     in_loops
         Force or moment of each loop joint, in N or N m.
-    give
-        Decrease of tau (nu,) per change of velocity over the step; None: none.
+    implicit_damping
+        Decrease of tau (nu,) per change of velocity over the step, N s/m or N m s/rad; None: zero.
     """
 
     tau: SX
     in_loops: SX = field(default_factory=lambda: SX(0, 1))
-    give: SX | None = None
+    implicit_damping: SX | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,8 +85,8 @@ def free_motion(kin: Kinematics, inertias: list[LinearInertia], drive: Drive, dt
     if springs.has_springs(mechanism):
         M += ca.diag(springs.inertia(mechanism, dt))
         h += springs.force(kin)
-    if drive.give is not None:
-        M += ca.diag(dt * drive.give)
+    if drive.implicit_damping is not None:
+        M += ca.diag(dt * drive.implicit_damping)
     rates = loop_constraints.rate_rows(kin) if mechanism.loops else []
     for k, (loop, row) in enumerate(zip(mechanism.loops, rates, strict=True)):
         w = ca.vertcat(*row)
@@ -166,5 +166,9 @@ def armature(mechanism: Mechanism) -> SX:
 
 
 def _dissipation(joint: Joint, rate: SX) -> SX:
-    dry = joint.dry_friction / ca.fmax(ca.fabs(rate), DRY_FRICTION_SPEED) if joint.rubs else SX(0)
+    dry = (
+        joint.dry_friction / ca.fmax(ca.fabs(rate), DRY_FRICTION_SPEED)
+        if joint.has_dry_friction
+        else SX(0)
+    )
     return joint.damping + dry

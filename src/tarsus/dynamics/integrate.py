@@ -18,7 +18,7 @@ def integrate(mechanism: Mechanism, q: Array, u: Array, dt: ArrayLike) -> Array:
     Parameters
     ----------
     mechanism
-        Mechanism whose coordinates they are.
+        Mechanism to which the coordinates belong.
     q
         Coordinates at the start, shape (..., nq).
     u
@@ -65,7 +65,7 @@ def difference(mechanism: Mechanism, q: Array, start: Array) -> Array:
     Parameters
     ----------
     mechanism
-        Mechanism whose coordinates they are.
+        Mechanism to which the coordinates belong.
     q
         Coordinates at the end, shape (..., nq).
     start

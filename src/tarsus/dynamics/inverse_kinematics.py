@@ -83,10 +83,10 @@ def read_target(name: str, given: object) -> FrameTarget:
         If it has another shape, is not finite, or is not a rotation.
     """
     pose = given if isinstance(given, tuple) and len(given) == 2 else (given, None)
-    position = _numbers(name, pose[0], (3,))
+    position = _read_numbers(name, pose[0], (3,))
     if pose[1] is None:
         return FrameTarget(name, position, None)
-    rotation = _numbers(name, pose[1], (3, 3))
+    rotation = _read_numbers(name, pose[1], (3, 3))
     error = np.abs(rotation.transpose(0, 2, 1) @ rotation - np.eye(3)).max()
     if error > ROTATION_TOLERANCE or (np.linalg.det(rotation) < 0).any():
         raise InvalidValue(f"the target of {name!r} must have a rotation matrix.", name)
@@ -128,7 +128,7 @@ def inverse_kinematics(
     if mechanism.constrained:
         raise Unsupported(
             f"inverse kinematics does not support loops and mimic joints, which {mechanism.name!r}"
-            " has: solve for its tree, then call `closed`.",
+            " has: solve for its tree, then call `close_loops`.",
             mechanism.name,
         )
     if not targets:
@@ -169,7 +169,7 @@ class _Search:
         self, start: Array, count: int, iterations: int, tolerance: float
     ) -> tuple[Array, Array]:
         """Search from `start`; return coordinates (count, nq) and errors (count,)."""
-        q = self._within_limits(np.array(np.broadcast_to(start, (count, self.mechanism.nq))))
+        q = self._clip_to_limits(np.array(np.broadcast_to(start, (count, self.mechanism.nq))))
         damping = np.full(count, FIRST_DAMPING)
         error, J = self._errors(q)
         for _ in range(iterations):
@@ -178,7 +178,7 @@ class _Search:
                 break
             step = self._step(q, error, J, damping)
             trial = integrate(self.mechanism, q, np.where(active[:, None], step, 0.0), 1.0)
-            trial = self._within_limits(trial)
+            trial = self._clip_to_limits(trial)
             next_error, next_J = self._errors(trial)
             better = active & ((next_error**2).sum(1) < (error**2).sum(1))
             q = np.where(better[:, None], trial, q)
@@ -188,7 +188,7 @@ class _Search:
             damping = np.maximum(damping, MIN_DAMPING)
         return q, self._largest(error)
 
-    def _within_limits(self, q: Array) -> Array:
+    def _clip_to_limits(self, q: Array) -> Array:
         """Clip the coordinates of hinges and slides to their ranges."""
         limited = np.isfinite(self.lower) | np.isfinite(self.upper)
         columns = self.columns[limited]
@@ -236,7 +236,7 @@ class _Search:
         return np.linalg.norm(error.reshape(len(error), -1, 3), axis=2).max(1)
 
 
-def _numbers(name: str, given: object, shape: tuple[int, ...]) -> Array:
+def _read_numbers(name: str, given: object, shape: tuple[int, ...]) -> Array:
     """Read an array of a shape, or N of them; return (N, *shape)."""
     try:
         array = np.asarray(given, dtype=float)

@@ -19,7 +19,7 @@ Columns = dict[int, SX]  # velocity index -> column (3,)
 
 def position(kin: Kinematics, body: int, point: SX) -> SX:
     """Compute the world position (3,) of a point (3,) in the body's frame, in m."""
-    for i in tree.path(kin.mechanism, body):
+    for i in tree.support_path(kin.mechanism, body):
         point = kin.r[i] + ca.mtimes(kin.R[i], point)
     return point
 
@@ -36,14 +36,14 @@ def joint_axis(kin: Kinematics, body: int) -> NDArray[np.float64]:
 
 def direction_in_body(kin: Kinematics, body: int, direction: SX) -> SX:
     """Compute a world direction (3,) in the body's frame, rotated along the support path."""
-    for i in reversed(tree.path(kin.mechanism, body)):
+    for i in reversed(tree.support_path(kin.mechanism, body)):
         direction = ca.mtimes(kin.R[i].T, direction)
     return direction
 
 
 def direction_in_world(kin: Kinematics, body: int, direction: SX) -> SX:
     """Rotate a direction (3,) of the body's frame to world axes."""
-    for i in tree.path(kin.mechanism, body):
+    for i in tree.support_path(kin.mechanism, body):
         direction = ca.mtimes(kin.R[i], direction)
     return direction
 
@@ -51,7 +51,7 @@ def direction_in_world(kin: Kinematics, body: int, direction: SX) -> SX:
 def point_jacobian(kin: Kinematics, body: int, point: SX) -> Columns:
     """Compute the nonzero columns of J, with J u the world velocity of a body's point (3,)."""
     mechanism, columns = kin.mechanism, Columns()
-    for i in tree.path(mechanism, body):
+    for i in tree.support_path(mechanism, body):
         joint, first = mechanism.bodies[i].joint, mechanism.u_slices[i].start
         if joint.kind == "hinge":
             columns[first] = ca.cross(constant(joint.axis), point)
@@ -71,7 +71,7 @@ def point_jacobian(kin: Kinematics, body: int, point: SX) -> Columns:
 def angular_jacobian(kin: Kinematics, body: int) -> Columns:
     """Compute the nonzero columns of J, with J u the world angular velocity of the body."""
     mechanism, columns = kin.mechanism, Columns()
-    for i in tree.path(mechanism, body):
+    for i in tree.support_path(mechanism, body):
         joint, first = mechanism.bodies[i].joint, mechanism.u_slices[i].start
         if joint.kind == "hinge":
             columns[first] = constant(joint.axis)

@@ -36,7 +36,7 @@ class Kinematics:
     @cached_property
     def omega(self) -> list[SX]:
         """Angular velocity of each body in its own frame, rad/s."""
-        return tree.outward(self.mechanism, self._next_omega, SX.zeros(3))
+        return tree.sweep_outward(self.mechanism, self._next_omega, SX.zeros(3))
 
     @cached_property
     def velocity(self) -> list[SX]:
@@ -44,12 +44,12 @@ class Kinematics:
 
         Teixeira de Paula 2024, Eqn. (13).
         """
-        return tree.outward(self.mechanism, self._next_velocity, SX.zeros(3))
+        return tree.sweep_outward(self.mechanism, self._next_velocity, SX.zeros(3))
 
     @cached_property
     def world_rotation(self) -> list[SX]:
         """Rotation (3, 3) of each body, from its own frame to the world."""
-        return tree.outward(self.mechanism, lambda i, R: ca.mtimes(R, self.R[i]), SX.eye(3))
+        return tree.sweep_outward(self.mechanism, lambda i, R: ca.mtimes(R, self.R[i]), SX.eye(3))
 
     @cached_property
     def world_position(self) -> list[SX]:
@@ -60,7 +60,7 @@ class Kinematics:
             R = SX.eye(3) if above == WORLD else self.world_rotation[above]
             return parent + ca.mtimes(R, self.r[i])
 
-        return tree.outward(self.mechanism, visit, SX.zeros(3))
+        return tree.sweep_outward(self.mechanism, visit, SX.zeros(3))
 
     def joint_velocity(self, i: int) -> SX:
         """Compute the velocities of the joint of body i."""
@@ -110,7 +110,7 @@ def kinematics(mechanism: Mechanism, q: SX, u: SX | None = None) -> Kinematics:
     """
     R, r = [], []
     for i, body in enumerate(mechanism.bodies):
-        if body.joint.kind == "free" and (body.parent != WORLD or _displaced(body)):
+        if body.joint.kind == "free" and (body.parent != WORLD or _displace(body)):
             raise InvalidModel(
                 f"body {body.name!r} has a free joint, so its pose is in q: its parent must be the"
                 " world, its position zero and its rotation the identity.",
@@ -123,7 +123,7 @@ def kinematics(mechanism: Mechanism, q: SX, u: SX | None = None) -> Kinematics:
     return Kinematics(mechanism, q, SX.zeros(mechanism.nu) if u is None else u, R, r)
 
 
-def _displaced(body: Body) -> bool:
+def _displace(body: Body) -> bool:
     return bool(np.any(body.position) or np.any(body.rotation != np.eye(3)))
 
 
@@ -159,7 +159,7 @@ def displace(mechanism: Mechanism, q: SX, u: SX, dt: SX) -> SX:
     Parameters
     ----------
     mechanism
-        Mechanism whose coordinates they are.
+        Mechanism to which the coordinates belong.
     q
         Coordinates, shape (nq,).
     u
@@ -180,7 +180,7 @@ def displace(mechanism: Mechanism, q: SX, u: SX, dt: SX) -> SX:
     for body, du in zip(mechanism.bodies, mechanism.u_slices, strict=True):
         omega = slice(du.stop - 3, du.stop)
         if body.joint.kind in ("free", "ball"):
-            rates += [u[du.start : omega.start], rotation.stretched(u[omega], dt)]
+            rates += [u[du.start : omega.start], rotation.stretch(u[omega], dt)]
         else:
             rates.append(u[du])
     return with_unit_quaternions(
@@ -193,9 +193,9 @@ def with_unit_quaternions(mechanism: Mechanism, q: SX) -> SX:
     parts = []
     for body, q_slice in zip(mechanism.bodies, mechanism.q_slices, strict=True):
         if body.joint.kind == "free":
-            parts += [q[q_slice][:3], rotation.normalized(q[q_slice][3:])]
+            parts += [q[q_slice][:3], rotation.normalize(q[q_slice][3:])]
         elif body.joint.kind == "ball":
-            parts.append(rotation.normalized(q[q_slice]))
+            parts.append(rotation.normalize(q[q_slice]))
         else:
             parts.append(q[q_slice])
     return ca.vertcat(*parts)

@@ -50,8 +50,8 @@ def gaps(mechanism: Mechanism, q: Array) -> Array:
         Gaps, shape (nb,) or (N, nb), in m or rad.
     """
     q = np.asarray(q, float)
-    return np.array(_constraint_function(mechanism)(q.T)[0]).T.reshape(
-        *q.shape[:-1], loop_constraints.count(mechanism)
+    return np.array(_build_constraint_function(mechanism)(q.T)[0]).T.reshape(
+        *q.shape[:-1], loop_constraints.count_constraints(mechanism)
     )
 
 
@@ -114,20 +114,22 @@ def close_loops(mechanism: Mechanism, q: Array) -> Array:
 
 def _close_state(mechanism: Mechanism, q: Array) -> Array:
     q = apply_couplings(mechanism, q)
-    if _remaining_gap(mechanism, q)[0] < GAP_TOLERANCE:
-        return _checked_alignment(mechanism, q)
+    if _find_remaining_gap(mechanism, q)[0] < GAP_TOLERANCE:
+        return _check_alignment(mechanism, q)
     joints, everything = np.ones(mechanism.nu), np.ones(mechanism.nu)
     for body, u_slice in zip(mechanism.bodies, mechanism.u_slices, strict=True):
         joints[u_slice] = body.joint.kind != "free"
     offset = np.random.default_rng(0).normal(size=mechanism.nu)
     starts = ((movable, scale) for movable in (joints, everything) for scale in START_OFFSETS)
-    best, gap, name = q, *_remaining_gap(mechanism, q)
+    best, gap, name = q, *_find_remaining_gap(mechanism, q)
     while gap > GAP_TOLERANCE and (start := next(starts, None)):
         movable, scale = start
-        result = _newton(mechanism, integrate(mechanism, q, offset * movable, scale), movable)
+        result = _iterate_newton(
+            mechanism, integrate(mechanism, q, offset * movable, scale), movable
+        )
         best, (gap, name) = min(
             (best, (gap, name)),
-            (result, _remaining_gap(mechanism, result)),
+            (result, _find_remaining_gap(mechanism, result)),
             key=lambda each: each[1],
         )
     if gap > GAP_TOLERANCE:
@@ -136,16 +138,16 @@ def _close_state(mechanism: Mechanism, q: Array) -> Array:
             f" {name!r} stays open by {gap:.3g} m or rad.",
             name,
         )
-    return _checked_alignment(mechanism, best)
+    return _check_alignment(mechanism, best)
 
 
-def _remaining_gap(mechanism: Mechanism, q: Array) -> tuple[float, str]:
+def _find_remaining_gap(mechanism: Mechanism, q: Array) -> tuple[float, str]:
     """Find the largest gap that joints can close, and the name of the joint with the largest."""
-    g, W, _ = (np.array(value) for value in _constraint_function(mechanism)(q))
-    return _closable_gap(g[:, 0], W), largest_gap(mechanism, q)[1]
+    g, W, _ = (np.array(value) for value in _build_constraint_function(mechanism)(q))
+    return _find_closable_gap(g[:, 0], W), largest_gap(mechanism, q)[1]
 
 
-def _closable_gap(g: Array, W: Array) -> float:
+def _find_closable_gap(g: Array, W: Array) -> float:
     """Find the largest of the gaps g (nb,) that is not due to round-off in the file.
 
     Hinges of a planar loop that are parallel only up to the digits of a file never close it in the
@@ -172,12 +174,12 @@ def apply_couplings(mechanism: Mechanism, q: Array) -> Array:
     return q
 
 
-def _newton(mechanism: Mechanism, q: Array, movable: Array) -> Array:
+def _iterate_newton(mechanism: Mechanism, q: Array, movable: Array) -> Array:
     """Move the velocities with `movable` (nu,) 1; return the best coordinates (nq,) reached."""
     best, smallest = q, np.inf
     for _ in range(MAX_ITERATIONS):
-        g, W, _ = (np.array(value) for value in _constraint_function(mechanism)(q))
-        gap = _closable_gap(g[:, 0], W)
+        g, W, _ = (np.array(value) for value in _build_constraint_function(mechanism)(q))
+        gap = _find_closable_gap(g[:, 0], W)
         if gap < smallest:
             best, smallest = q, gap
         if gap < 0.01 * GAP_TOLERANCE:
@@ -188,9 +190,9 @@ def _newton(mechanism: Mechanism, q: Array, movable: Array) -> Array:
     return best
 
 
-def _checked_alignment(mechanism: Mechanism, q: Array) -> Array:
+def _check_alignment(mechanism: Mechanism, q: Array) -> Array:
     """Check q; raise UnmetCondition if the two sides of a joint point in opposite directions."""
-    cosines = np.array(_constraint_function(mechanism)(q)[2])[:, 0]
+    cosines = np.array(_build_constraint_function(mechanism)(q)[2])[:, 0]
     for loop, cosine in zip(mechanism.loops, cosines, strict=True):
         if cosine < 0:
             raise UnmetCondition(
@@ -202,7 +204,7 @@ def _checked_alignment(mechanism: Mechanism, q: Array) -> Array:
 
 
 @cache
-def _constraint_function(mechanism: Mechanism) -> ca.Function:
+def _build_constraint_function(mechanism: Mechanism) -> ca.Function:
     """Build a function of q: g_B (nb,), W_B^T (nb, nu) and the alignment of each loop joint."""
     q = SX.sym("q", mechanism.nq)
     kin = kinematics(mechanism, q)

@@ -28,7 +28,7 @@ ROWS = {"hinge": 5, "ball": 3, "slide": 5, "fixed": 6}
 Row = list[SX]  # (nu,), with structural zeros
 
 
-def count(mechanism: Mechanism) -> int:
+def count_constraints(mechanism: Mechanism) -> int:
     """Count the constraint rows, nb."""
     return sum(ROWS[loop.joint.kind] for loop in mechanism.loops) + len(mechanism.couplings)
 
@@ -60,7 +60,7 @@ def gaps(kin: Kinematics) -> SX:
             frame = ca.mtimes(_rotation(kin, loop.parent), constant(loop.rotation))
             normals = ca.mtimes(frame, constant(_normals(loop.joint.axis)))
             offset = ca.mtimes(normals.T, offset)
-        values += [offset, *(ca.dot(a, b) for a, b in _perpendicular_pairs(kin, loop))]
+        values += [offset, *(ca.dot(a, b) for a, b in _build_perpendicular_pairs(kin, loop))]
     return ca.vertcat(*values, *joint_couplings.gaps(kin))
 
 
@@ -79,7 +79,8 @@ def directions(kin: Kinematics) -> list[Row]:
             rows += [row_entries(row) for row in ca.vertsplit(child - _parent_jacobian(kin, loop))]
         # d/dt (a . b) = (omega_C - omega_P) . (a x b)
         rows += [
-            _relative_omega(kin, loop, ca.cross(a, b)) for a, b in _perpendicular_pairs(kin, loop)
+            _relative_omega(kin, loop, ca.cross(a, b))
+            for a, b in _build_perpendicular_pairs(kin, loop)
         ]
     return rows + joint_couplings.directions(kin)
 
@@ -156,7 +157,7 @@ def rotor_forces(kin: Kinematics, acceleration: SX | None = None) -> SX:
         Force (nu,), in N or N m.
     """
     force = SX.zeros(kin.mechanism.nu)
-    alphas = tree.outward(kin.mechanism, _angular_acceleration(kin), SX.zeros(3))
+    alphas = tree.sweep_outward(kin.mechanism, _build_angular_acceleration(kin), SX.zeros(3))
     for loop, row in zip(kin.mechanism.loops, rate_rows(kin), strict=True):
         if not loop.joint.armature:
             continue
@@ -202,7 +203,7 @@ def row_entries(row: SX) -> Row:
     return [row[0, k] if row.sparsity().has_nz(0, k) else SX(0) for k in range(row.shape[1])]
 
 
-def _perpendicular_pairs(kin: Kinematics, loop: LoopJoint) -> list[tuple[SX, SX]]:
+def _build_perpendicular_pairs(kin: Kinematics, loop: LoopJoint) -> list[tuple[SX, SX]]:
     """Build pairs of directions of child and parent, child's frame, that stay perpendicular."""
     joint = loop.joint
     if joint.kind == "ball":
@@ -220,7 +221,7 @@ def _perpendicular_pairs(kin: Kinematics, loop: LoopJoint) -> list[tuple[SX, SX]
     ]
 
 
-def _angular_acceleration(kin: Kinematics) -> Callable[[int, SX], SX]:
+def _build_angular_acceleration(kin: Kinematics) -> Callable[[int, SX], SX]:
     """Build a function (body, parent's value) that gives the angular acceleration at u' = 0.
 
     Values are in rad/s^2, each in its body's own frame.
@@ -251,7 +252,7 @@ def _relative_omega(kin: Kinematics, loop: LoopJoint, direction: SX) -> Row:
 def _omega_along(kin: Kinematics, body: int, direction: SX) -> Row:
     """Compute the row of omega . direction (3,) of one body, in its own frame."""
     row = [SX(0)] * kin.mechanism.nu
-    for i in tree.path(kin.mechanism, body):
+    for i in tree.support_path(kin.mechanism, body):
         joint, first = kin.mechanism.bodies[i].joint, kin.mechanism.u_slices[i].start
         if joint.kind == "hinge":
             row[first] = ca.dot(constant(joint.axis), direction)

@@ -33,7 +33,7 @@ def poses(mechanism: Mechanism, q: Array) -> tuple[Array, Array]:
         Rotations from body to world, shape (n, bodies + 1, 3, 3).
     """
     states = np.asarray(q, float).reshape(-1, mechanism.nq)
-    flat = np.array(_poses(mechanism).map(len(states))(ca.DM(states.T)))
+    flat = np.array(_build_poses(mechanism).map(len(states))(ca.DM(states.T)))
     columns = flat.reshape(3, len(states), -1, 4).transpose(1, 2, 0, 3)
     world = np.broadcast_to(np.eye(3, 4, 1), (len(states), 1, 3, 4))
     columns = np.concatenate([columns, world], axis=1)
@@ -41,7 +41,7 @@ def poses(mechanism: Mechanism, q: Array) -> tuple[Array, Array]:
 
 
 @lru_cache(maxsize=8)
-def _poses(mechanism: Mechanism) -> ca.Function:
+def _build_poses(mechanism: Mechanism) -> ca.Function:
     """Build the function once per robot: pictures call it for every frame."""
     q = SX.sym("q", mechanism.nq)
     kin = kinematics(mechanism, q)

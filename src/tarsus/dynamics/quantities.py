@@ -11,7 +11,7 @@ import numpy as np
 from casadi import SX
 from numpy.typing import NDArray
 
-from tarsus.algebra.ldl import Factor, factorize_tree, lower
+from tarsus.algebra.ldl import Factor, factorize_tree, lower_triangle
 from tarsus.dynamics import crba, energy, jacobian, rnea, springs
 from tarsus.dynamics.base_parameters import base_parameters
 from tarsus.dynamics.kinematics import Kinematics, coordinate_rate, kinematics
@@ -69,14 +69,14 @@ class Terms:
 
     @cached_property
     def base_inertias(self) -> list[LinearInertia]:
-        """Base inertial parameters, for M, c and g: the same functions in fewer instructions."""
+        """Base inertial parameters, which give the same M, c and g in fewer instructions."""
         return base_parameters(self.mechanism)
 
     @cached_property
     def factor(self) -> Factor:
         """Factors of M = L^T D L."""
         return factorize_tree(
-            lower(crba.mass_matrix(self.kin, self.base_inertias)), self.mechanism.nu
+            lower_triangle(crba.mass_matrix(self.kin, self.base_inertias)), self.mechanism.nu
         )
 
     @cached_property
@@ -97,14 +97,14 @@ class Quantity:
         Shape for one state; "nq" and "nu" stand for the robot's numbers.
     expression
         Expression of the quantity from its terms.
-    framed
+    has_frame
         Whether the quantity belongs to a named frame.
     """
 
     inputs: tuple[str, ...]
     shape: tuple[str | int, ...]
     expression: Callable[[Terms], SX]
-    framed: bool = False
+    has_frame: bool = False
 
     def shape_for(self, mechanism: Mechanism) -> tuple[int, ...]:
         """Compute the shape for one state."""
@@ -217,14 +217,14 @@ QUANTITIES: dict[str, Quantity] = {
     "inverse_dynamics": Quantity(("q", "u", "acceleration"), ("nu",), _inverse_dynamics),
     "forward_dynamics": Quantity(("q", "u", "tau"), ("nu",), _forward_dynamics),
     "solve_mass_matrix": Quantity(("q", "b"), ("nu",), _solve),
-    "external_force": Quantity(("q", "wrench"), ("nu",), _external_force, framed=True),
-    "jacobian": Quantity(("q",), (6, "nu"), _jacobian, framed=True),
-    "position": Quantity(("q",), (3,), _position, framed=True),
-    "rotation": Quantity(("q",), (3, 3), _rotation, framed=True),
-    "velocity": Quantity(("q", "u"), (6,), _velocity, framed=True),
-    "bias_acceleration": Quantity(("q", "u"), (6,), _bias_acceleration, framed=True),
+    "external_force": Quantity(("q", "wrench"), ("nu",), _external_force, has_frame=True),
+    "jacobian": Quantity(("q",), (6, "nu"), _jacobian, has_frame=True),
+    "position": Quantity(("q",), (3,), _position, has_frame=True),
+    "rotation": Quantity(("q",), (3, 3), _rotation, has_frame=True),
+    "velocity": Quantity(("q", "u"), (6,), _velocity, has_frame=True),
+    "bias_acceleration": Quantity(("q", "u"), (6,), _bias_acceleration, has_frame=True),
     "frame_acceleration": Quantity(
-        ("q", "u", "acceleration"), (6,), _frame_acceleration, framed=True
+        ("q", "u", "acceleration"), (6,), _frame_acceleration, has_frame=True
     ),
     "center_of_mass": Quantity(("q",), (3,), lambda t: energy.center_of_mass(t.kin, t.inertias)),
     "center_of_mass_jacobian": Quantity(("q",), (3, "nu"), _center_of_mass_jacobian),

@@ -189,7 +189,7 @@ def _accelerations(
         fields[i] = skew(alpha) + ca.mtimes(w, w.T) - ca.dot(w, w) * SX.eye(3)
         return alpha, a
 
-    return tree.outward(kin.mechanism, visit, (SX.zeros(3), -gravity)), fields
+    return tree.sweep_outward(kin.mechanism, visit, (SX.zeros(3), -gravity)), fields
 
 
 def _accelerate(
@@ -219,7 +219,9 @@ def _project(kin: Kinematics, wrenches: list[Wrench]) -> SX:
         force = ca.mtimes(kin.R[i], wrench[1])
         return ca.mtimes(kin.R[i], wrench[0]) + ca.cross(kin.r[i], force), force
 
-    total = tree.inward(kin.mechanism, wrenches, to_parent, lambda a, b: (a[0] + b[0], a[1] + b[1]))
+    total = tree.sweep_inward(
+        kin.mechanism, wrenches, to_parent, lambda a, b: (a[0] + b[0], a[1] + b[1])
+    )
     return ca.vertcat(*(project_on_joint(kin, i, wrench) for i, wrench in enumerate(total)))
 
 

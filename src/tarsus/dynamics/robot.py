@@ -22,7 +22,7 @@ from tarsus.dynamics.description import description, summary_line
 from tarsus.dynamics.integrate import difference, integrate
 from tarsus.dynamics.inverse_kinematics import InverseKinematicsResult, inverse_kinematics
 from tarsus.dynamics.symbolic import SymbolicRobot
-from tarsus.errors import unknown_name
+from tarsus.errors import unknown_name_error
 from tarsus.model.mechanism import Mechanism
 
 Array = NDArray[np.float64]
@@ -622,7 +622,7 @@ class Robot(Mechanism):
         Array
             Coordinates at the end, shape (nq,) or (N, nq).
         """
-        states = self._compute.checked(q=q, u=u)
+        states = self._compute.check_inputs(q=q, u=u)
         return integrate(self, states["q"], states["u"], dt)
 
     def difference(self, q: ArrayLike, start: ArrayLike) -> Array:
@@ -642,7 +642,7 @@ class Robot(Mechanism):
         Array
             Velocities, shape (nu,) or (N, nu).
         """
-        ends = [self._compute.checked(q=each)["q"] for each in (q, start)]
+        ends = [self._compute.check_inputs(q=each)["q"] for each in (q, start)]
         return difference(self, *ends)
 
     def inverse_kinematics(
@@ -703,7 +703,7 @@ class Robot(Mechanism):
         """
         return inverse_kinematics(
             self._symbolic,
-            self._compute.checked(q=q)["q"],
+            self._compute.check_inputs(q=q)["q"],
             targets,
             move_base=move_base,
             iterations=iterations,
@@ -751,9 +751,9 @@ class Robot(Mechanism):
         ----------
         Gehring 2014, Eqn. (4).
         """
-        return loop_closure.gaps(self, self._compute.checked(q=q)["q"])
+        return loop_closure.gaps(self, self._compute.check_inputs(q=q)["q"])
 
-    def closed(self, q: ArrayLike) -> Array:
+    def close_loops(self, q: ArrayLike) -> Array:
         """Find the nearest coordinates that close all loops.
 
         Parameters
@@ -771,7 +771,7 @@ class Robot(Mechanism):
         TarsusError
             If no nearby coordinates close the loops.
         """
-        return loop_closure.close_loops(self, self._compute.checked(q=q)["q"])
+        return loop_closure.close_loops(self, self._compute.check_inputs(q=q)["q"])
 
     def with_contacts(self, names: str | Iterable[str]) -> Robot:
         """Copy the robot with fewer contact candidates.
@@ -798,7 +798,7 @@ class Robot(Mechanism):
             text = pattern if isinstance(pattern, str) else ""
             matches = {name for name in known if name == pattern or fnmatchcase(name, text)}
             if not matches:
-                raise unknown_name("contact candidate", pattern, known)
+                raise unknown_name_error("contact candidate", pattern, known)
             selected |= matches
         return replace(self, candidates=tuple(c for c in self.candidates if c.name in selected))
 

@@ -86,7 +86,7 @@ class BodySelection:
                     if kind == "free"
                     else columns_of_joint
                 )
-            carries = self._carries(i, body.index)
+            carries = self._is_carried(i, body.index)
             columns += (
                 columns_of_joint
                 if carries.is_one()
@@ -94,9 +94,9 @@ class BodySelection:
             )
         return ca.horzcat(*columns)
 
-    def _carries(self, joint: int, index: SX) -> SX:
+    def _is_carried(self, joint: int, index: SX) -> SX:
         """Return 1 if body `joint` is the selected body or one of its ancestors, else 0."""
-        descends = [joint in tree.path(self.kin.mechanism, b) for b in self.bodies]
+        descends = [joint in tree.support_path(self.kin.mechanism, b) for b in self.bodies]
         if all(descends):
             return SX(1)
         # indices of a subtree are contiguous, because a tree is stored depth-first

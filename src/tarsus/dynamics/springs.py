@@ -39,14 +39,14 @@ def stiffness(mechanism: Mechanism) -> SX:
 def force(kin: Kinematics) -> SX:
     """Compute the spring forces -K (q - rest), shape (nu,), in N m or N."""
     F = SX.zeros(kin.mechanism.nu)
-    for index, deflection, K in _deflections(kin):
+    for index, deflection, K in _list_deflections(kin):
         F[index] = -K * deflection
     return F
 
 
 def energy(kin: Kinematics) -> SX:
     """Compute the energy of all springs, the sum of 1/2 K (q - rest)^2, in J."""
-    return sum((0.5 * K * x * x for _, x, K in _deflections(kin)), SX(0))
+    return sum((0.5 * K * x * x for _, x, K in _list_deflections(kin)), SX(0))
 
 
 def inertia(mechanism: Mechanism, dt: SX) -> SX:
@@ -59,7 +59,7 @@ def mean_force(kin: Kinematics, u1: SX, dt: SX) -> SX:
     return force(kin) - MEAN_FACTOR * dt * stiffness(kin.mechanism) * (u1 - kin.u)
 
 
-def _deflections(kin: Kinematics) -> list[tuple[int, SX, float]]:
+def _list_deflections(kin: Kinematics) -> list[tuple[int, SX, float]]:
     """List (index in u, deflection from rest, stiffness) of every spring; three for a ball's."""
     m, deflections = kin.mechanism, list[tuple[int, SX, float]]()
     for body, q, u in zip(m.bodies, m.q_slices, m.u_slices, strict=True):

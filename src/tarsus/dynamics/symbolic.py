@@ -19,7 +19,7 @@ from tarsus.dynamics import jacobian, loop_constraints, symbolic_integrate
 from tarsus.dynamics.kinematics import Kinematics, coordinate_rate
 from tarsus.dynamics.quantities import QUANTITIES, Terms, input_size
 from tarsus.dynamics.support_points import symbolic_contact_point
-from tarsus.errors import InvalidValue, unknown_name
+from tarsus.errors import InvalidValue, unknown_name_error
 from tarsus.model.mechanism import Candidate, Mechanism
 from tarsus.program.ir.symbolic import entries
 from tarsus.spatial.rotation import constant
@@ -162,10 +162,10 @@ class SymbolicRobot:
 
         def build(terms: Terms) -> Outputs:
             candidate = self._candidate(name)
-            point = _lowest_point(terms.kin, candidate)
+            point = _find_lowest_point(terms.kin, candidate)
             return {"position": jacobian.position(terms.kin, candidate.body, point)}
 
-        return self._built("contact_position", ("q",), build, name)
+        return self._build_cached("contact_position", ("q",), build, name)
 
     def contact_jacobian(self, name: str) -> Function:
         """Build the Jacobian J of a contact point: q -> jacobian (3, nu), world axes.
@@ -182,7 +182,7 @@ class SymbolicRobot:
         def build(terms: Terms) -> Outputs:
             return {"jacobian": _contact_jacobian(terms.kin, self._candidate(name))}
 
-        return self._built("contact_jacobian", ("q",), build, name)
+        return self._build_cached("contact_jacobian", ("q",), build, name)
 
     def contact_bias_acceleration(self, name: str) -> Function:
         """Build J' u of a contact point: q, u -> bias_acceleration (3,).
@@ -196,7 +196,7 @@ class SymbolicRobot:
         def build(terms: Terms) -> Outputs:
             return {"bias_acceleration": _contact_bias(terms, self._candidate(name))}
 
-        return self._built("contact_bias_acceleration", ("q", "u"), build, name)
+        return self._build_cached("contact_bias_acceleration", ("q", "u"), build, name)
 
     # dynamics
 
@@ -264,15 +264,15 @@ class SymbolicRobot:
             return {"acceleration": expression(Terms(self.mechanism, given))}
 
         inputs = ("q", "u", "tau", "forces")
-        return self._built("forced_dynamics", inputs, build, *points)
+        return self._build_cached("forced_dynamics", inputs, build, *points)
 
     def constrained_dynamics(
         self, contacts: str | Iterable[str], regularization: float = 0.0
     ) -> Function:
-        """Build the acceleration with contact points held: q, u, tau -> acceleration, forces.
+        """Build the acceleration with contact points fixed: q, u, tau -> acceleration, forces.
 
-        The points do not accelerate, J u' + J' u = 0, whatever force that takes. `forces` (3, n)
-        are those of the ground on the robot, in N, world axes.
+        The points do not accelerate, J u' + J' u = 0: their forces may have any size and direction.
+        `forces` (3, n) are those of the ground on the robot, in N, world axes.
 
         Parameters
         ----------
@@ -320,7 +320,9 @@ class SymbolicRobot:
             return {"acceleration": acceleration, "forces": ca.reshape(forces, 3, len(points))}
 
         key = repr(float(regularization))
-        return self._built("constrained_dynamics", ("q", "u", "tau"), build, *points, key=key)
+        return self._build_cached(
+            "constrained_dynamics", ("q", "u", "tau"), build, *points, key=key
+        )
 
     # the whole robot
 
@@ -382,7 +384,7 @@ class SymbolicRobot:
             q, u, dt = (terms.given[name] for name in ("q", "u", "dt"))
             return {"q_end": symbolic_integrate.integrate(self.mechanism, q, u, dt)}
 
-        return self._built("integrate", ("q", "u", "dt"), build)
+        return self._build_cached("integrate", ("q", "u", "dt"), build)
 
     @property
     def difference(self) -> Function:
@@ -392,12 +394,14 @@ class SymbolicRobot:
             q, start = terms.given["q"], terms.given["start"]
             return {"u": symbolic_integrate.difference(self.mechanism, q, start)}
 
-        return self._built("difference", ("q", "start"), build)
+        return self._build_cached("difference", ("q", "start"), build)
 
     @property
     def loop_gaps(self) -> Function:
         """Gaps of loop joints and mimic joints, zero if closed: q -> gaps (nb,)."""
-        return self._built("loop_gaps", ("q",), lambda t: {"gaps": loop_constraints.gaps(t.kin)})
+        return self._build_cached(
+            "loop_gaps", ("q",), lambda t: {"gaps": loop_constraints.gaps(t.kin)}
+        )
 
     @property
     def loop_jacobian(self) -> Function:
@@ -407,7 +411,7 @@ class SymbolicRobot:
             rows = [ca.horzcat(*row) for row in loop_constraints.directions(terms.kin)]
             return {"jacobian": ca.sparsify(ca.vertcat(SX(0, self.mechanism.nu), *rows))}
 
-        return self._built("loop_jacobian", ("q",), build)
+        return self._build_cached("loop_jacobian", ("q",), build)
 
     # motors and limits
 
@@ -473,19 +477,23 @@ class SymbolicRobot:
         for candidate in self.mechanism.candidates:
             if candidate.name == name:
                 return candidate
-        raise unknown_name("contact candidate", name, [c.name for c in self.mechanism.candidates])
+        raise unknown_name_error(
+            "contact candidate", name, [c.name for c in self.mechanism.candidates]
+        )
 
     def _quantity(self, name: str, output: str, frame: str = "") -> Function:
         """Build the function of a quantity of `QUANTITIES`."""
         quantity = QUANTITIES[name]
 
         def build(terms: Terms) -> Outputs:
-            named = self.mechanism.frame(frame) if quantity.framed else None
+            named = self.mechanism.frame(frame) if quantity.has_frame else None
             return {output: quantity.expression(Terms(self.mechanism, terms.given, named))}
 
-        return self._built(name, quantity.inputs, build, *([frame] if quantity.framed else []))
+        return self._build_cached(
+            name, quantity.inputs, build, *([frame] if quantity.has_frame else [])
+        )
 
-    def _built(
+    def _build_cached(
         self,
         name: str,
         inputs: tuple[str, ...],
@@ -524,13 +532,13 @@ def _identifier(name: str) -> str:
     return re.sub(r"_+", "_", re.sub(r"\W", "_", name, flags=re.ASCII)).strip("_")
 
 
-def _lowest_point(kin: Kinematics, candidate: Candidate) -> SX:
+def _find_lowest_point(kin: Kinematics, candidate: Candidate) -> SX:
     """Find the point (3,), body frame, where a candidate touches level ground."""
     return symbolic_contact_point(candidate, -kin.world_rotation[candidate.body][2, :].T)
 
 
 def _contact_jacobian(kin: Kinematics, candidate: Candidate) -> SX:
-    point = _lowest_point(kin, candidate)
+    point = _find_lowest_point(kin, candidate)
     return jacobian.dense(jacobian.point_jacobian(kin, candidate.body, point), kin.mechanism.nu)
 
 

@@ -11,7 +11,7 @@ from casadi import SX
 
 from tarsus.model.mechanism import Mechanism
 from tarsus.spatial.quaternion import conjugate, product
-from tarsus.spatial.rotation import normalized
+from tarsus.spatial.rotation import normalize
 
 SMALL = 1e-4  # squared sine or tangent of half an angle, below which the series are exact
 
@@ -22,7 +22,7 @@ def integrate(mechanism: Mechanism, q: SX, u: SX, dt: SX) -> SX:
     Parameters
     ----------
     mechanism
-        Mechanism whose coordinates they are.
+        Mechanism to which the coordinates belong.
     q
         Coordinates at the start, shape (nq,).
     u
@@ -73,7 +73,7 @@ def _rotate(p: SX, by: SX) -> SX:
     sinc = ca.if_else(
         square < SMALL, _series(square, (1, -1 / 6, 1 / 120, -1 / 5040)), ca.sin(half) / half
     )
-    return normalized(product(p, ca.vertcat(cosine, 0.5 * sinc * by)))
+    return normalize(product(p, ca.vertcat(cosine, 0.5 * sinc * by)))
 
 
 def _rotation_vector(start: SX, end: SX) -> SX:

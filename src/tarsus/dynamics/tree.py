@@ -13,7 +13,7 @@ from tarsus.model.mechanism import WORLD, Mechanism
 T = TypeVar("T")
 
 
-def outward(mechanism: Mechanism, visit: Callable[[int, T], T], at_world: T) -> list[T]:
+def sweep_outward(mechanism: Mechanism, visit: Callable[[int, T], T], at_world: T) -> list[T]:
     """Compute values[i] = visit(i, value of the parent of i), root first."""
     values: list[T] = []
     for i, body in enumerate(mechanism.bodies):
@@ -21,7 +21,7 @@ def outward(mechanism: Mechanism, visit: Callable[[int, T], T], at_world: T) -> 
     return values
 
 
-def inward(
+def sweep_inward(
     mechanism: Mechanism,
     quantities: list[T],
     to_parent: Callable[[int, T], T],
@@ -36,7 +36,7 @@ def inward(
     return values
 
 
-def path(mechanism: Mechanism, body: int) -> list[int]:
+def support_path(mechanism: Mechanism, body: int) -> list[int]:
     """Return the support path kappa(body): the body, its parent, ... up to the root."""
     bodies = []
     while body != WORLD:
@@ -50,7 +50,7 @@ def connected_roots(mechanism: Mechanism) -> set[int]:
 
     WORLD is among them if the first tree is connected to the world, or to a tree fixed to it.
     """
-    roots = [path(mechanism, i)[-1] for i in range(len(mechanism.bodies))]
+    roots = [support_path(mechanism, i)[-1] for i in range(len(mechanism.bodies))]
     fixed = {root for root in roots if mechanism.bodies[root].joint.kind != "free"} | {WORLD}
     links: list[set[int]] = []
     for loop in mechanism.loops:
@@ -69,14 +69,14 @@ def object_bodies(mechanism: Mechanism) -> set[int]:
     fixed to the world, such as a door, unless it has motors, loops or mimic joints.
     """
     bodies = mechanism.bodies
-    roots = [path(mechanism, i)[-1] for i in range(len(bodies))]
+    roots = [support_path(mechanism, i)[-1] for i in range(len(bodies))]
     robot = {0} | {root for root in roots if bodies[root].joint.kind != "free"}
     if mechanism.floating:
-        robot = {0} | (robot & _actuated_roots(mechanism, roots))
+        robot = {0} | (robot & _find_actuated_roots(mechanism, roots))
     return {i for i, root in enumerate(roots) if root not in robot}
 
 
-def _actuated_roots(mechanism: Mechanism, roots: list[int]) -> set[int]:
+def _find_actuated_roots(mechanism: Mechanism, roots: list[int]) -> set[int]:
     """Find the roots of trees with a motor, a loop, a mimic joint or the leader of one."""
     joints = {motor.joint for motor in (*mechanism.actuators, *mechanism.file_actuators)}
     joints |= {name for c in mechanism.couplings for name in (c.joint, *c.leader_names)}

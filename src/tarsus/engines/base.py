@@ -66,7 +66,7 @@ class Start:
     """Whether joints stop at the ends of their ranges; joint impulses are then measured."""
     bounce: float = 0.0
     """Coefficient of restitution at these ends."""
-    motion_alone: bool = False
+    motion_only: bool = False
     """Whether only q and u are read, no impulses; MuJoCo then lets objects collide."""
 
     def __post_init__(self) -> None:
@@ -124,7 +124,7 @@ class Motion:
 
     @property
     def time(self) -> Array:
-        """Time after every step (steps,), in s."""
+        """Time after every step, shape (steps,), in s."""
         return np.arange(1, len(self.q) + 1) * np.float64(self.dt)
 
 
@@ -158,7 +158,9 @@ class Session(ABC):
         NotModeled
             If the worlds have controllers of their own.
         """
-        raise NotModeled(f"{type(self).__name__} takes no torques from outside", "torques")
+        raise NotModeled(
+            f"{type(self).__name__} does not accept torques from the caller", "torques"
+        )
 
     def record(self, steps: int) -> Motion:
         """Record the motion of steps; by default without impulses and convergence."""
@@ -219,7 +221,7 @@ class Engine(ABC):
         Raises
         ------
         NotModeled
-            If the engine does not model what the start asks for.
+            If the engine does not model what the start requires.
         """
 
     def run(
@@ -249,7 +251,7 @@ class Engine(ABC):
         Raises
         ------
         NotModeled
-            If the engine does not model what the start asks for, or has no parameter of a name.
+            If the engine does not model what the start requires, or lacks one of its parameters.
         """
         for name in start.parameters:
             if name not in self.parameters:

@@ -22,7 +22,7 @@ from tarsus.engines.base import (
 )
 from tarsus.model.mechanism import Mechanism
 from tarsus.model.poses import quaternion_from_rotation
-from tarsus.model.self_collision import pairs
+from tarsus.model.self_collision import create_pairs
 from tarsus.model.solids import Cuboid
 from tarsus.model.to_mjcf import to_mjcf
 from tarsus.mujoco_runs.contacts import ground_contacts
@@ -33,9 +33,9 @@ from tarsus.mujoco_runs.settings import (
     MIN_FRICTION,
     NAMED,
     MujocoSettings,
-    footnotes,
-    label,
-    named,
+    describe_sets,
+    find_settings,
+    row_label,
 )
 from tarsus.mujoco_runs.worlds import Hook, MujocoWorlds
 
@@ -51,9 +51,12 @@ NOT_MODELED = {**SoftConvex.not_modeled} | {
 }
 
 
-def shown(names: Iterable[str]) -> list[str]:
+def format_settings(names: Iterable[str]) -> list[str]:
     """Format the settings of these names as lines."""
-    return [*footnotes({label(name): named(name) for name in names}), f"{NAME}: {SCENES}"]
+    return [
+        *describe_sets({row_label(name): find_settings(name) for name in names}),
+        f"{NAME}: {SCENES}",
+    ]
 
 
 class MujocoEngine(Engine):
@@ -76,7 +79,7 @@ class MujocoEngine(Engine):
     }
 
     def __init__(self, name: str = DEFAULT, settings: MujocoSettings | None = None) -> None:
-        self.stepper, self.settings = name, settings or named(name)
+        self.stepper, self.settings = name, settings or find_settings(name)
 
     def step(self, dt: float) -> float:
         return min(dt, STEP)
@@ -84,7 +87,7 @@ class MujocoEngine(Engine):
     def begin(self, start: Start, dt: float) -> MujocoSession:
         if start.controller is not None:
             raise NotModeled("the robot has a compiled servo, which MuJoCo cannot run", "servo")
-        if pairs(start.body, within_robot=False) and not start.motion_alone:
+        if create_pairs(start.body, within_robot=False) and not start.motion_only:
             raise NotModeled(
                 "contact between objects is compared separately, on one MJCF file", "objects"
             )
@@ -101,7 +104,7 @@ class MujocoEngine(Engine):
     def _model(self, start: Start, k: int, dt: float) -> Any:
         """Compile MuJoCo's model of world k."""
         mu = float(np.asarray(start.parameters["mu"])[k]) if "mu" in start.parameters else 0.8
-        model = mujoco().MjModel.from_xml_string(_mjcf(start, dt, mu, k))
+        model = mujoco().MjModel.from_xml_string(_write_mjcf(start, dt, mu, k))
         self.settings.apply(model)
         return model
 
@@ -139,7 +142,7 @@ class MujocoSession(Session):
         start, data = self._start, self.stepped.data
         candidates = start.body.candidates if start is not None else ()
         contacts = len(candidates)
-        measured = start is not None and not start.motion_alone
+        measured = start is not None and not start.motion_only
         q, u = (np.empty((steps, *part.shape)) for part in self.state())
         impulse, joints = np.zeros((steps, self.worlds, contacts, 3)), np.zeros_like(u)
         first = self.stepped.steps + 1
@@ -151,7 +154,7 @@ class MujocoSession(Session):
             i = self.stepped.steps - first
             for k, (model, data_of_world) in enumerate(zip(self.stepped.models, data, strict=True)):
                 q[i, k], u[i, k] = data_of_world.qpos, data_of_world.qvel
-                joints[i, k] = self.dt * _in_joints(model, data_of_world)
+                joints[i, k] = self.dt * _joint_forces(model, data_of_world)
                 for contact in ground_contacts(model, data_of_world) if measured else ():
                     impulse[i, k, numbers[contact.geom]] += self.dt * contact.force
 
@@ -201,7 +204,7 @@ class MujocoSession(Session):
             data.ctrl[:] = row
 
 
-def _in_joints(model: Any, data: Any) -> Any:
+def _joint_forces(model: Any, data: Any) -> Any:
     """Force (nv,) of joint limits and dry friction at the start of the last step, N m or N."""
     mj = mujoco()
     kinds = (mj.mjtConstraint.mjCNSTR_FRICTION_DOF, mj.mjtConstraint.mjCNSTR_LIMIT_JOINT)
@@ -212,14 +215,14 @@ def _in_joints(model: Any, data: Any) -> Any:
     return force
 
 
-def _mjcf(start: Start, dt: float, mu: float, world: int) -> str:
+def _write_mjcf(start: Start, dt: float, mu: float, world: int) -> str:
     """Write the MJCF of the body on an inclined floor."""
     body, slope = start.body, float(np.asarray(start.slope)[world])
     root = ElementTree.fromstring(to_mjcf(body, dt=dt, friction=max(mu, MIN_FRICTION)))
     floor = root.find("worldbody/geom[@name='floor']")
     assert floor is not None
     floor.set("quat", f"{np.cos(slope / 2):.17g} 0 {-np.sin(slope / 2):.17g} 0")
-    if start.motion_alone:
+    if start.motion_only:
         _add_solids(root, body)
     return ElementTree.tostring(root, encoding="unicode")
 
@@ -231,15 +234,27 @@ def _add_solids(root: ElementTree.Element, body: Mechanism) -> None:
         assert element is not None
         row = {"name": f"solid_{solid.name}", "contype": "2", "conaffinity": "2"}
         if isinstance(solid, Cuboid):
-            row |= {"type": "box", "pos": _text(solid.middle), "size": _text(solid.half)}
-            row["quat"] = _text(quaternion_from_rotation(solid.rotation))
+            row |= {
+                "type": "box",
+                "pos": _format_numbers(solid.middle),
+                "size": _format_numbers(solid.half),
+            }
+            row["quat"] = _format_numbers(quaternion_from_rotation(solid.rotation))
         elif solid.ball:
-            row |= {"type": "sphere", "pos": _text(solid.middle), "size": _text([solid.radius])}
+            row |= {
+                "type": "sphere",
+                "pos": _format_numbers(solid.middle),
+                "size": _format_numbers([solid.radius]),
+            }
         else:
             ends = np.concatenate([solid.middle - solid.half, solid.middle + solid.half])
-            row |= {"type": "capsule", "fromto": _text(ends), "size": _text([solid.radius])}
+            row |= {
+                "type": "capsule",
+                "fromto": _format_numbers(ends),
+                "size": _format_numbers([solid.radius]),
+            }
         ElementTree.SubElement(element, "geom", row)
 
 
-def _text(values: Any) -> str:
+def _format_numbers(values: Any) -> str:
     return " ".join(f"{float(value):.17g}" for value in values)

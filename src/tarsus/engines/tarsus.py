@@ -74,7 +74,7 @@ class TarsusEngine(Engine):
 
     def refusal(self) -> str:
         try:
-            self._program(Start(_point(), [0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0]))
+            self._program(Start(_build_point_mass(), [0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0]))
         except TarsusError as error:
             return str(error)
         return ""
@@ -86,7 +86,7 @@ class TarsusEngine(Engine):
         changed: dict[str, Array] = {"q": np.asarray(start.q), "u": np.asarray(start.u)}
         changed |= {f"terrain.{name}": value for name, value in ground.items()}
         changed |= {f"law.{name}": value for name, value in law.items()}
-        lanes = machine.host().lanes(64)
+        lanes = machine.detect_host().lanes(64)
         worlds = Worlds(program, start.worlds, threads=self._threads, lanes=lanes)
         write_registers(worlds, initial_registers(plan, dt, changed))
         return CompiledWorlds(plan, worlds, start, dt)
@@ -96,7 +96,7 @@ class TarsusEngine(Engine):
         gravity = tuple(body.gravity_acceleration)
         key = body.name, gravity, start.controller, pushed, start.limits, start.bounce
         if key not in self._compiled:
-            scene = replace(self._scene(body), limits=start.limits, bounce=start.bounce)
+            scene = replace(self._build_scene(body), limits=start.limits, bounce=start.bounce)
             if start.limits and not lockable_joints.are_reported(scene, self._stepper):
                 raise NotModeled(
                     "the stepper models joint limits as springs and dry friction as a damper",
@@ -107,13 +107,13 @@ class TarsusEngine(Engine):
             self._compiled[key] = plan, step_program(plan)
         return self._compiled[key]
 
-    def _scene(self, body: Mechanism) -> Scene:
+    def _build_scene(self, body: Mechanism) -> Scene:
         """Build the scene with all contacts that objects may have with each other."""
         pairs = self_contacts(body, False).possible
         scene = Scene(body, self._law, Slope(0.0), body.candidates, pairs=pairs)
         if not pairs:
             return scene
-        if not self._stepper.takes_slots:
+        if not self._stepper.supports_slots:
             raise NotModeled(
                 "the stepper evaluates contacts several times per step, so objects do not collide",
                 "objects",
@@ -224,7 +224,7 @@ class SimulationSession(Session):
         return rows[0] if self.worlds == 1 and rows.ndim == 2 else rows
 
 
-def _point() -> Mechanism:
+def _build_point_mass() -> Mechanism:
     """Build a body that touches with its center only, which every law and stepper can move."""
     body = Body("point", -1, Joint("free", "free"), Inertia(1.0, np.zeros(3), 0.01 * np.eye(3)))
     touching = (Candidate("center", 0, np.zeros(3)),)

@@ -13,16 +13,16 @@ from tarsus.contact.solvers.base import is_finite
 from tarsus.dynamics import loop_constraints
 from tarsus.dynamics.base_parameters import base_parameters
 from tarsus.dynamics.rnea import body_inertias
-from tarsus.environments.episode_start import renew, terrain_at_level
+from tarsus.environments.episode_start import apply_due_changes, terrain_at_level
 from tarsus.environments.plan import (
     ControlPlan,
     bias_widths,
     concatenate,
-    filtered_action,
-    glimpse,
+    filter_action,
     noise_widths,
-    scaled_action,
+    scale_action,
     targets,
+    task_view,
 )
 from tarsus.environments.random_draws import RandomDraws
 from tarsus.environments.task_step import servo_step
@@ -39,7 +39,7 @@ from tarsus.simulation.sensor_program import (
     sense_step,
     uncut_mechanism,
 )
-from tarsus.tasks.base import StateView, fitted_value
+from tarsus.tasks.base import StateView, require_fitted
 
 MAX_ACTION = 10.0  # larger actions are clipped
 CACHE_SIZE = 4  # programs
@@ -81,17 +81,20 @@ def trace_period(work: ControlPlan) -> Program:
     b = Builder(f"{scene.mechanism.name}_{type(task).__name__}")
     now = _state_registers(work, b)
     count, requested = b.declare("count", 1), b.parameter("action", len(work.moved_motors))
-    action = filtered_action(
+    action = filter_action(
         work, now["before"], ca.fmin(ca.fmax(requested, -MAX_ACTION), MAX_ACTION)
     )
     draws = RandomDraws(b.parameter("seed", 4), b.parameter("world"), count)
-    law, terrain_symbols = _law_parameters(work, now["friction"], b), scene.terrain.symbols(b)
+    law, terrain_symbols = (
+        _collect_law_parameters(work, now["friction"], b),
+        scene.terrain.symbols(b),
+    )
     terrain = terrain_at_level(work, terrain_symbols, now)
     # steps, then rewards and observations
     end = _steps(work, now, action, law, terrain, b)
     done: Values = now | {name: value for name, value in end.items() if name in now}
     done["clock"] = now["clock"] + 1
-    view = glimpse(work, done, end, action, terrain)
+    view = task_view(work, done, end, action, terrain)
     if task.has_levels:
         done["score"] = now["score"] + task.progress(view)
     parts = task.observations(view).values()
@@ -101,15 +104,17 @@ def trace_period(work: ControlPlan) -> Program:
     state = [*entries(done["q"]), *entries(done["u"])]
     diverged = ca.logic_not(ca.logic_and(is_finite(state), ca.fabs(done["q"][2]) < MAX_HEIGHT))
     failed = b.store("failed", ca.logic_or(diverged, task.failed(view)))
-    periods = max(1, round(fitted_value(task.episode) / work.period))
+    periods = max(1, round(require_fitted(task.episode) / work.period))
     timed_out = b.store("timed_out", ca.logic_and(ca.logic_not(failed), done["clock"] >= periods))
     terms = ca.vertcat(*task.rewards(view).values()) * work.period
     terms = b.store("terms", ca.if_else(diverged, 0, terms), "report")
     diverged = b.store("diverged", diverged, "report")
     # resets, command changes and pushes, where they are due
     done |= {"before": action, "observation": observation}
-    renewed_state = renew(work, done, end, (failed, timed_out, draws, terrain_symbols), b)
-    noise = SX(ca.DM(noise_widths(parts))) * draws.coarse(
+    renewed_state = apply_due_changes(
+        work, done, end, (failed, timed_out, draws, terrain_symbols), b
+    )
+    noise = SX(ca.DM(noise_widths(parts))) * draws.draw_coarse(
         b, "noise", observation.numel(), NOISE_STREAM
     )
     reported = {"observation": renewed_state["observation"] + noise, "final": observation + noise}
@@ -119,7 +124,7 @@ def trace_period(work: ControlPlan) -> Program:
     return b.program(
         **{name: renewed_state[name] for name in now},
         **reported,
-        **_used_quantities(work, end, view),
+        **_collect_used_quantities(work, end, view),
         count=count + 1,
         reward=ca.sum1(terms),
         measures=concatenate(task.measures(view).values()),
@@ -129,7 +134,7 @@ def trace_period(work: ControlPlan) -> Program:
     )
 
 
-def _law_parameters(work: ControlPlan, friction: SX, b: Builder) -> Values:
+def _collect_law_parameters(work: ControlPlan, friction: SX, b: Builder) -> Values:
     """Collect the law's parameters by name, its friction scaled by the random factor."""
     law = {name: b.parameter(f"law.{name}") for name in work.scene.law.parameters()}
     for name in sorted(
@@ -166,7 +171,7 @@ def _add_history(observations: Values, started: SX, periods: int, b: Builder) ->
     }
 
 
-def _used_quantities(work: ControlPlan, end: Values, view: StateView) -> Values:
+def _collect_used_quantities(work: ControlPlan, end: Values, view: StateView) -> Values:
     """Collect tau, impulse and readings of the last step that the task uses."""
     task, names = work.task, ("tau", "impulse", *(f"sensed.{n}" for n, _ in work.sensing.sensors))
     parts = concatenate(task.observations(view).values()), concatenate(task.measures(view).values())
@@ -185,7 +190,7 @@ def _state_registers(work: ControlPlan, b: Builder) -> Values:
         "q": m.nq,
         "u": m.nu,
         "memory": len(scene.initial_memory()),
-        "bilateral": loop_constraints.count(m),
+        "bilateral": loop_constraints.count_constraints(m),
         "before": len(work.moved_motors),
         "clock": 1,
         "command": len(work.task.commands()),
@@ -211,10 +216,10 @@ def _steps(
     def heights(points: list[SX]) -> list[SX]:
         return scene.terrain.elevations(points, terrain)
 
-    action = scaled_action(work, now["q"], action, heights)
+    action = scale_action(work, now["q"], action, heights)
     target = b.store("target", targets(work, now["clock"], action))
     inertias = base_parameters(m)
-    inertias[0] = inertias[0] + body_inertias(m)[0].scaled(now["mass"] - 1)
+    inertias[0] = inertias[0] + body_inertias(m)[0].scale(now["mass"] - 1)
     gains = work.gains.kp, work.gains.kd
     settings = SX(work.dt), law, terrain, inertias
 
@@ -227,7 +232,7 @@ def _steps(
         return end | {"tau": tau, "done": done, "unconverged": failed}, done < work.steps
 
     begin = {name: now[name] for name in ("q", "u", "memory", "bilateral")}
-    begin |= {"tau": SX.zeros(target.numel()), "impulse": SX.zeros(3 * scene.geometry.reported)}
+    begin |= {"tau": SX.zeros(target.numel()), "impulse": SX.zeros(3 * scene.geometry.report_count)}
     for name, sensor in work.sensing.sensors:
         begin[f"sensing.{name}"] = now[f"sensing.{name}"]
         begin[f"sensed.{name}"] = SX.zeros(len(sensor.channels(uncut_mechanism(scene))))

@@ -19,9 +19,9 @@ from tarsus.dynamics.robot import Robot
 from tarsus.environments.control_program import control_program, reuse_plan
 from tarsus.environments.mirror import Mirror
 from tarsus.environments.plan import ControlPlan
-from tarsus.environments.task_observer import TaskOutline, outline
+from tarsus.environments.task_observer import TaskOutline, build_outline
 from tarsus.errors import IncompatibleOptions, InvalidValue, WarningRecord, one_per_code
-from tarsus.morphology.feet import feet
+from tarsus.morphology.feet import find_feet
 from tarsus.program.run.backend import Array
 from tarsus.program.run.worlds import Worlds
 from tarsus.simulation import default_controller, file_material, resolve, setup_warnings, time_steps
@@ -32,7 +32,7 @@ from tarsus.simulation.options import Options, complete
 from tarsus.simulation.sensor_noise import delay_parameters
 from tarsus.simulation.step_program import Plan
 from tarsus.stepping.base import Scene, Stepper
-from tarsus.tasks.base import LearningTask, fitted_value
+from tarsus.tasks.base import LearningTask, require_fitted
 from tarsus.terrain.base import Terrain
 from tarsus.terrain.plane import Plane
 
@@ -54,7 +54,7 @@ class Transition:
     terms
         Terms of the reward, shape (worlds, m).
     measures
-        Deviations from what the task asks for, shape (worlds, j).
+        Deviations from the goals of the task, shape (worlds, j).
     terminated, truncated
         Whether the episode failed, and whether its time is over, shape (worlds,).
     diverged
@@ -138,15 +138,15 @@ class Environment:
         )
         requested = default_controller.start_at_keyframe(resolve.robot(robot), chosen.keyframe)
         standing, _ = default_controller.prepare(requested, None, self.dt, self.warnings)
-        if reason := self.task.suits(standing):
+        if reason := self.task.why_unsuitable(standing):
             raise IncompatibleOptions(
                 f"{standing.name!r} cannot perform this task: {reason}", "task"
             )
         self.law, standing = file_material.law_for_robot(law, standing, self.warnings)
-        self.task = self.task.fitted(standing)
-        self.robot = self.task.prepared(standing)
+        self.task = self.task.fit(standing)
+        self.robot = self.task.prepare(standing)
         self.terrain, stepping = resolve.terrain(terrain), resolve.stepper(stepper)
-        steps = self._steps()
+        steps = self._count_steps()
         # compile the control period
         named = self.task.contacts(self.robot) if chosen.contacts is None else chosen.contacts
         contacts = select_candidates(self.robot, named, self.warnings)
@@ -178,7 +178,7 @@ class Environment:
         self.work, self.seed = work, seed
         self.reset(seed)
 
-    def _steps(self) -> int:
+    def _count_steps(self) -> int:
         """Count the steps per control period; raise IncompatibleOptions unless it is whole."""
         steps = round(1 / (self.task.rate * self.dt))
         if steps < 1 or abs(steps * self.task.rate * self.dt - 1) > 1e-6:
@@ -193,7 +193,7 @@ class Environment:
         """Choose servo gains for the robot and the task."""
         moved = self.task.moved_motors(self.robot)
         locked = [k for k in range(len(self.robot.actuators)) if k not in moved]
-        gains = servo.gains(self.robot, stand, feet(self.robot), self.dt, locked)
+        gains = servo.size_gains(self.robot, stand, find_feet(self.robot), self.dt, locked)
         kp = np.array(gains.kp)
         kp[list(moved)] *= self.task.stiffness_factor()
         return replace(gains, kp=tuple(float(f"{value:.3g}") for value in kp))
@@ -216,7 +216,7 @@ class Environment:
     @cached_property
     def outline(self) -> TaskOutline:
         """Names and sizes of the task's observations, rewards and measures for this robot."""
-        return outline(self.work)
+        return build_outline(self.work)
 
     @property
     def rewards(self) -> tuple[str, ...]:
@@ -280,7 +280,7 @@ class Environment:
             worlds.set(name, np.ones(1))
         if self.task.has_levels:
             worlds.set("level", np.array([self.task.levels[0]]))
-        worlds.set("clock", np.array([fitted_value(self.task.episode) * self.task.rate]))
+        worlds.set("clock", np.array([require_fitted(self.task.episode) * self.task.rate]))
         worlds.set("count", count)
         worlds.advance()
         return worlds.get("observation")

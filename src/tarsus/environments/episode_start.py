@@ -9,19 +9,19 @@ import numpy as np
 from casadi import SX
 from numpy.typing import NDArray
 
-from tarsus.collision.broad_phase import least, secondary_gaps
-from tarsus.collision.ground import below_candidates
+from tarsus.collision.broad_phase import minimum, secondary_gaps
+from tarsus.collision.ground import ground_below_candidates
 from tarsus.control.pd import actuated_indices
 from tarsus.dynamics import loop_constraints
 from tarsus.dynamics.kinematics import kinematics
-from tarsus.environments.plan import ControlPlan, bias_widths, concatenate, glimpse
+from tarsus.environments.plan import ControlPlan, bias_widths, concatenate, task_view
 from tarsus.environments.random_draws import RandomDraws
 from tarsus.program.ir.loops import Values
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder
 from tarsus.simulation.sensor_program import contact_free_readings
 from tarsus.spatial.quaternion import product
-from tarsus.tasks.base import fitted_value
+from tarsus.tasks.base import require_fitted
 
 EPISODE_STREAM, COMMAND_STREAM, BIAS_STREAM = 1024, 2048, 3072  # first random streams
 LEVEL_STEPS = 10  # from the easiest ground to the hardest
@@ -36,7 +36,7 @@ def terrain_at_level(work: ControlPlan, terrain: SimpleNamespace, now: Values) -
     return work.scene.terrain.at_level(terrain, now["level"]) if work.task.has_levels else terrain
 
 
-def renew(
+def apply_due_changes(
     work: ControlPlan,
     now: Values,
     end: Values,
@@ -72,13 +72,15 @@ def renew(
     def branch(values: Values) -> tuple[Values, SX]:
         # new command, and a push
         ranges = np.array(list(task.commands().values()), dtype=float)
-        numbers = draws.fine(b, "later", len(ranges) + 2, COMMAND_STREAM)
+        numbers = draws.draw_fine(b, "later", len(ranges) + 2, COMMAND_STREAM)
         command = _interpolate(ranges, numbers[: len(ranges)])
-        push = fitted_value(task.push) * (2 * numbers[len(ranges) :] - 1)
+        push = require_fitted(task.push) * (2 * numbers[len(ranges) :] - 1)
         u = ca.vertcat(values["u"][:2] + ca.if_else(pushes, push, 0), values["u"][2:])
         fresh = values | {"u": u, "command": ca.if_else(changes, command, values["command"])}
         # new episode
-        initial = _initial_state(work, values, (failed, draws, terrain), b) | {"command": command}
+        initial = _draw_initial_state(work, values, (failed, draws, terrain), b) | {
+            "command": command
+        }
         fresh |= {name: ca.if_else(over, value, fresh[name]) for name, value in initial.items()}
         # observation; at the start of an episode there are no forces yet
         zero = {name: SX.zeros(end[name].numel()) for name in ("tau", "impulse")}
@@ -91,18 +93,18 @@ def renew(
             fresh[name] = ca.if_else(over, zero[name], fresh[name])
         measured = {name: ca.if_else(over, zero[name], end[name]) for name in zero}
         observed = task.observations(
-            glimpse(work, fresh, measured, fresh["before"], level_terrain)
+            task_view(work, fresh, measured, fresh["before"], level_terrain)
         ).values()
         if "bias" in values:
             widths = bias_widths(task, observed)
-            offset = SX(ca.DM(widths)) * draws.coarse(b, "bias", widths.size, BIAS_STREAM)
+            offset = SX(ca.DM(widths)) * draws.draw_coarse(b, "bias", widths.size, BIAS_STREAM)
             fresh["bias"] = ca.if_else(over, offset, fresh["bias"])
         return fresh | {"observation": concatenate(observed)}, SX(0)
 
     return b.loop(now, branch, 1, first=due, cold=True)
 
 
-def _initial_state(
+def _draw_initial_state(
     work: ControlPlan, last: Values, when: tuple[SX, RandomDraws, SimpleNamespace], b: Builder
 ) -> Values:
     """Draw the state at the start of an episode: near `start`, with a random heading.
@@ -123,7 +125,7 @@ def _initial_state(
     task, scene, m = work.task, work.scene, work.scene.mechanism
     indices, start = actuated_indices(m)[0], b.parameter("start", m.nq)
     extra = 5 if task.randomizes_pose else 0
-    drawn = draws.fine(b, "beginning", len(indices) + 3 + extra, EPISODE_STREAM)
+    drawn = draws.draw_fine(b, "beginning", len(indices) + 3 + extra, EPISODE_STREAM)
     q, [turn, friction, mass, *rest] = list(entries(start)), entries(drawn[len(indices) :])
     for k, index in enumerate(indices):
         joint = m.bodies[m.joint_index(m.actuators[k].joint)].joint
@@ -135,7 +137,7 @@ def _initial_state(
     state = {
         "u": SX.zeros(m.nu),
         "memory": SX(ca.DM(scene.initial_memory())),
-        "bilateral": SX.zeros(loop_constraints.count(m)),
+        "bilateral": SX.zeros(loop_constraints.count_constraints(m)),
         "before": SX.zeros(len(work.moved_motors)),
         "clock": SX(0),
         "friction": _interpolate(np.array([task.friction]), friction),
@@ -149,15 +151,15 @@ def _initial_state(
             x + task.start_distance * (2 * r - 1) for x, r in zip(q[:2], rest[:2], strict=True)
         ]
         max_tilt = task.start_tilt * state.get("level", SX(1))
-        q[3:7] = entries(product(_tilt(max_tilt, rest[2:4]), ca.vertcat(*q[3:7])))
+        q[3:7] = entries(product(_draw_tilt(max_tilt, rest[2:4]), ca.vertcat(*q[3:7])))
         at_level = terrain_at_level(work, terrain, state)
         q[2] = q[2] - _lowest_gap(work, ca.vertcat(*q), at_level)
         if not work.scene.terrain.flat:
-            q = entries(_lift_out(work, b.store("start_q", ca.vertcat(*q)), at_level, b))
+            q = entries(_lift_out_of_ground(work, b.store("start_q", ca.vertcat(*q)), at_level, b))
     return state | {"q": ca.vertcat(*q)}
 
 
-def _tilt(max_angle: SX, drawn: list[SX]) -> SX:
+def _draw_tilt(max_angle: SX, drawn: list[SX]) -> SX:
     """Draw a quaternion, shape (4,), that tilts by up to `max_angle` (rad).
 
     The axis is horizontal, with a random direction.
@@ -170,12 +172,16 @@ def _lowest_gap(work: ControlPlan, q: SX, terrain: SimpleNamespace) -> SX:
     """Compute the vertical gap of the lowest candidate, in m."""
     scene = work.scene
     kin = kinematics(scene.mechanism, q)
-    points, distances, frames = below_candidates(scene.geometry, kin, scene.candidates, terrain)
+    points, distances, frames = ground_below_candidates(
+        scene.geometry, kin, scene.candidates, terrain
+    )
     if scene.terrain.steepest(terrain) is None:  # the closest ground may be to the side
         heights = scene.terrain.elevations(points, terrain)
         entries = zip(scene.candidates, points, heights, strict=True)
-        return least([point[2] - candidate.radius - height for candidate, point, height in entries])
-    return least(
+        return minimum(
+            [point[2] - candidate.radius - height for candidate, point, height in entries]
+        )
+    return minimum(
         [
             (distance - candidate.radius) / frame[0, 2]
             for candidate, distance, frame in zip(scene.candidates, distances, frames, strict=True)
@@ -183,7 +189,7 @@ def _lowest_gap(work: ControlPlan, q: SX, terrain: SimpleNamespace) -> SX:
     )
 
 
-def _lift_out(work: ControlPlan, q: SX, terrain: SimpleNamespace, b: Builder) -> SX:
+def _lift_out_of_ground(work: ControlPlan, q: SX, terrain: SimpleNamespace, b: Builder) -> SX:
     """Raise coordinates, shape (nq,), until nothing intersects the ground.
 
     This covers the candidates and the shapes between them. Nothing changes if none is in the

@@ -42,7 +42,7 @@ class WorldEnv(gymnasium.Env[Array, Array]):
         """Advance by one control period; at the end of an episode return its last observation."""
         out = self.environment.step(np.asarray(action)[None])
         ends = bool(out.terminated[0]), bool(out.truncated[0])
-        info = {name: part[0] for name, part in _infos(self.environment, out).items()}
+        info = {name: part[0] for name, part in _collect_infos(self.environment, out).items()}
         return out.final[0], float(out.reward[0]), *ends, info
 
 
@@ -73,7 +73,7 @@ class WorldsEnv(VectorEnv[Array, Array, Array]):
     def step(self, actions: Array) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
         """Advance every world by one control period."""
         out = self.environment.step(actions)
-        info = _infos(self.environment, out)
+        info = _collect_infos(self.environment, out)
         ended = out.terminated | out.truncated
         if ended.any():
             info |= {"final_obs": out.final, "_final_obs": ended}
@@ -89,7 +89,7 @@ def spaces(environment: Environment) -> tuple[Box, Box]:
     )
 
 
-def _infos(environment: Environment, out: Transition) -> dict[str, Array]:
+def _collect_infos(environment: Environment, out: Transition) -> dict[str, Array]:
     """Collect the entries of a result besides its rewards, arrays of shape (worlds,)."""
     parts = dict(zip(environment.rewards, out.terms.T, strict=True))
     return parts | {"diverged": out.diverged, "unconverged": out.unconverged}

@@ -80,13 +80,13 @@ class ControlPlan:
         return self.steps * self.dt
 
 
-def filtered_action(work: ControlPlan, before: SX, requested: SX) -> SX:
+def filter_action(work: ControlPlan, before: SX, requested: SX) -> SX:
     """Compute the action of a period, shape (k,), between the last and the requested one."""
     action_filter = work.task.action_filter
     return requested if action_filter == 1 else before + action_filter * (requested - before)
 
 
-def scaled_action(work: ControlPlan, q: SX, action: SX, heights: Heights) -> SX:
+def scale_action(work: ControlPlan, q: SX, action: SX, heights: Heights) -> SX:
     """Multiply the action, shape (k,), by the factor by which the task widens its range at q.
 
     `heights` returns the ground heights below points.
@@ -106,7 +106,9 @@ def targets(work: ControlPlan, clock: SX, action: SX) -> SX:
     return result
 
 
-def glimpse(work: ControlPlan, now: Values, end: Values, action: SX, terrain: object) -> StateView:
+def task_view(
+    work: ControlPlan, now: Values, end: Values, action: SX, terrain: object
+) -> StateView:
     """Build the view of the state for the task.
 
     `now` has q, u, before, clock and command; `end` has tau, impulse and sensed.NAME of a step.

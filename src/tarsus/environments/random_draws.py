@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import casadi as ca
 from casadi import SX
 
-from tarsus.algebra.random_numbers import WORD, draw_words, uniform
+from tarsus.algebra.random_numbers import WORD, draw_words, to_uniform
 from tarsus.program.ir.trace import Builder
 
 FromWords = Callable[[list[SX]], SX]
@@ -29,14 +29,16 @@ class RandomDraws:
     world: SX
     count: SX
 
-    def fine(self, b: Builder, name: str, size: int, stream: int) -> SX:
+    def draw_fine(self, b: Builder, name: str, size: int, stream: int) -> SX:
         """Draw numbers in [0, 1), shape (size,), with a resolution of 2^-24.
 
         They take size / 2 streams, starting at `stream`.
         """
-        return self._draw(b, name, -(-size // 2), stream, lambda w: ca.vertcat(*uniform(w)))[:size]
+        return self._draw(b, name, -(-size // 2), stream, lambda w: ca.vertcat(*to_uniform(w)))[
+            :size
+        ]
 
-    def coarse(self, b: Builder, name: str, size: int, stream: int) -> SX:
+    def draw_coarse(self, b: Builder, name: str, size: int, stream: int) -> SX:
         """Draw numbers in (-1, 1), shape (size,), with a resolution of 2^-11.
 
         They take size / 4 streams, starting at `stream`.

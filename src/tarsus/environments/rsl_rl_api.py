@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 
 from tarsus.environments.environment import Environment
-from tarsus.installation import missing_package
-from tarsus.tasks.base import fitted_value
+from tarsus.installation import missing_package_error
+from tarsus.tasks.base import require_fitted
 
 try:
     import torch  # pyright: ignore[reportMissingImports]
     from rsl_rl.env import VecEnv  # pyright: ignore[reportMissingImports]
     from tensordict import TensorDict  # pyright: ignore[reportMissingImports]
 except ImportError:
-    raise missing_package("rsl-rl-lib", "this", "rsl") from None
+    raise missing_package_error("rsl-rl-lib", "this", "rsl") from None
 
 
 class RslEnv(VecEnv):
@@ -34,7 +34,7 @@ class RslEnv(VecEnv):
         self.environment = Environment(**options)
         task = self.environment.task
         self.num_envs, self.num_actions = self.environment.worlds, self.environment.action_size
-        self.max_episode_length = round(fitted_value(task.episode) * task.rate)
+        self.max_episode_length = round(require_fitted(task.episode) * task.rate)
         self.cfg: dict[str, Any] | object = {"task": type(task).__name__, **asdict(task)}
         self._observation = self.environment.backend.get("observation")
 

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from tarsus.environments.environment import Environment
 from tarsus.environments.gymnasium_api import spaces
 from tarsus.errors import Unsupported
-from tarsus.installation import missing_package
+from tarsus.installation import missing_package_error
 
 try:
     from stable_baselines3.common.vec_env import VecEnv  # pyright: ignore[reportMissingImports]
 except ImportError:
-    raise missing_package("stable-baselines3", "this", "sb3") from None
+    raise missing_package_error("stable-baselines3", "this", "sb3") from None
 
 Array = NDArray[Any]
 

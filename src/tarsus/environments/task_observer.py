@@ -18,11 +18,11 @@ from tarsus.environments.plan import (
     ControlPlan,
     bias_widths,
     concatenate,
-    filtered_action,
-    glimpse,
+    filter_action,
     noise_widths,
-    scaled_action,
+    scale_action,
     targets,
+    task_view,
 )
 from tarsus.morphology.mirror import mirrored_motors
 from tarsus.program.ir.trace import Builder
@@ -58,9 +58,9 @@ class TaskOutline:
 
 
 @lru_cache(maxsize=CACHE_SIZE)
-def outline(work: ControlPlan) -> TaskOutline:
+def build_outline(work: ControlPlan) -> TaskOutline:
     """Build the outline of a plan's task."""
-    _, view = _symbols(work)
+    _, view = _create_symbols(work)
     task = work.task
     parts = task.observations(view)
     return TaskOutline(
@@ -91,7 +91,7 @@ class TaskObserver:
     """
 
     def __init__(self, work: ControlPlan, terrain: Mapping[str, Array]) -> None:
-        symbols, view = _symbols(work)
+        symbols, view = _create_symbols(work)
         parts = work.task.observations(view).values()
         observation = concatenate(parts)
         self.noise, self.bias = noise_widths(parts), bias_widths(work.task, parts)
@@ -104,13 +104,13 @@ class TaskObserver:
         self._names = list(symbols)
         self._terrain = {f"terrain.{name}": value for name, value in terrain.items()}
         self._function = ca.Function("eyes", list(symbols.values()), results, {"cse": True})
-        scaled = scaled_action(work, symbols["q"], symbols["action"], view.heights)
+        scaled = scale_action(work, symbols["q"], symbols["action"], view.heights)
         target = ca.densify(targets(work, symbols["clock"], scaled))
         names = ["q", "clock", "action", *self._terrain]
         self._targets = ca.Function("targets", [symbols[name] for name in names], [target])
         before, action = symbols["before"], symbols["action"]
         self._filtered_action = ca.Function(
-            "taken", [before, action], [filtered_action(work, before, action)]
+            "taken", [before, action], [filter_action(work, before, action)]
         )
 
     def __call__(self, **now: Any) -> tuple[Array, bool, Array]:
@@ -132,7 +132,7 @@ class TaskObserver:
         )
         return np.array(observation).ravel(), bool(failed), np.array(measured).ravel()
 
-    def filtered_action(self, before: Array, requested: Array) -> Array:
+    def filter_action(self, before: Array, requested: Array) -> Array:
         """Compute the action of a period, shape (k,), from the last one and the requested one."""
         return np.array(self._filtered_action(before, requested)).ravel()
 
@@ -144,17 +144,17 @@ class TaskObserver:
         return np.array(self._targets(q, clock, action, *self._terrain.values())).ravel()
 
 
-def _symbols(work: ControlPlan) -> tuple[dict[str, SX], StateView]:
+def _create_symbols(work: ControlPlan) -> tuple[dict[str, SX], StateView]:
     """Create the symbols of a state by name, and the view of it."""
     scene, k = work.scene, len(work.moved_motors)
     sizes = {"q": scene.mechanism.nq, "u": scene.mechanism.nu, "before": k, "clock": 1}
     sizes |= {"action": k, "command": len(work.task.commands())}
-    sizes |= {"tau": work.motors, "impulse": 3 * scene.geometry.reported}
+    sizes |= {"tau": work.motors, "impulse": 3 * scene.geometry.report_count}
     symbols = {name: SX.sym(name, size) for name, size in sizes.items()}
     for name, sensor in work.sensing.sensors:
         symbols[f"sensed.{name}"] = SX.sym(name, len(sensor.channels(uncut_mechanism(scene))))
     terrain = scene.terrain.symbols(Builder("observer"))
-    now = glimpse(work, symbols, symbols, symbols["action"], terrain)
+    now = task_view(work, symbols, symbols, symbols["action"], terrain)
     known = {f"terrain.{name}": getattr(terrain, name) for name in scene.terrain.parameters()}
     return symbols | known, now
 

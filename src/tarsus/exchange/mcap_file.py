@@ -15,7 +15,7 @@ from tarsus.errors import Unsupported
 from tarsus.files import atomic_write
 from tarsus.model.files import import_library
 from tarsus.model.poses import quaternion_from_rotation, rotation_about
-from tarsus.simulation.recording.foot_rows import by_foot
+from tarsus.simulation.recording.foot_rows import combine_by_foot
 from tarsus.simulation.recording.log_schema import check_log, check_robot
 
 Array = NDArray[Any]
@@ -64,7 +64,7 @@ def write_mcap(log: xr.Dataset, robot: Robot, to: Path) -> list[Path]:
     foxglove = import_library("foxglove", "MCAP", "exchange")
     if "world" in log.dims:
         raise Unsupported(
-            "an MCAP file holds one world: select one, such as log.isel(world=0).", "world"
+            "an MCAP file contains one world: select one, such as log.isel(world=0).", "world"
         )
     log = check_log(log, NEEDED)
     robot = check_robot(log, robot)
@@ -79,7 +79,7 @@ def write_mcap(log: xr.Dataset, robot: Robot, to: Path) -> list[Path]:
         (channels.frames, _frames(foxglove.messages, poses, nanoseconds)),
         (channels.joints, _joints(foxglove.messages, log, robot, (q, u))),
         (channels.contacts, _arrows(foxglove.messages, log, robot)),
-        (channels.feet, _feet(by_foot(log))),
+        (channels.feet, _feet(combine_by_foot(log))),
         (channels.trunk, _trunk(log)),
         (channels.solver, _solver(log)),
     )

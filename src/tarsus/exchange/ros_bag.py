@@ -57,7 +57,7 @@ def read_bag(path: Path, robot: Robot) -> dict[str, Any]:
     """
     messages = _read_messages(path)
     # joints, which define the times
-    joints = _first_topic(messages, JOINTS, path)
+    joints = _find_first_topic(messages, JOINTS, path)
     start = joints[0][0] if joints else 0
     time = 1e-9 * np.array([stamp - start for stamp, _ in joints], float)
     if len(time) < 2:
@@ -91,13 +91,13 @@ def read_bag(path: Path, robot: Robot) -> dict[str, Any]:
     # base, then forces
     clock = time, dt, start
     if robot.floating:
-        base = _at_times(clock, _first_topic(messages, BASE, path), BASE)
+        base = _find_at_times(clock, _find_first_topic(messages, BASE, path), BASE)
         for k, message in enumerate(base):
             _set_base(message, q[k], u[k])
     arrays = {"time": time, "qpos": q, "qvel": u}
     if all(len(message.effort) for _, message in joints):
         arrays["qfrc_actuator"] = force
-    return arrays | {"contact_force": _forces(messages, robot, clock, q)}
+    return arrays | {"contact_force": _read_forces(messages, robot, clock, q)}
 
 
 def _read_messages(path: Path) -> dict[tuple[str, str], list[tuple[int, Any]]]:
@@ -123,7 +123,7 @@ def _read_messages(path: Path) -> dict[tuple[str, str], list[tuple[int, Any]]]:
     return messages
 
 
-def _first_topic(messages: Any, kind: str, path: Path) -> list[tuple[int, Any]]:
+def _find_first_topic(messages: Any, kind: str, path: Path) -> list[tuple[int, Any]]:
     """Find the messages of the first topic of a type; raise InvalidFile if there is none."""
     topics = sorted(topic for topic, message_type in messages if message_type == kind)
     if not topics:
@@ -131,11 +131,11 @@ def _first_topic(messages: Any, kind: str, path: Path) -> list[tuple[int, Any]]:
     return messages[topics[0], kind]
 
 
-def _at_times(clock: Clock, messages: Sequence[tuple[int, Any]], name: str) -> list[Any]:
+def _find_at_times(clock: Clock, messages: Sequence[tuple[int, Any]], name: str) -> list[Any]:
     """Find the message at every time of a clock; raise InvalidFile if one is missing."""
     time, dt, start = clock
     stamps = 1e-9 * np.array([stamp - start for stamp, _ in messages], float)
-    closest = _closest(stamps, time)
+    closest = _find_closest(stamps, time)
     difference = np.abs(stamps[closest] - time)
     if difference.max() > STAMP_TOLERANCE * dt:
         worst = float(time[difference.argmax()])
@@ -145,7 +145,7 @@ def _at_times(clock: Clock, messages: Sequence[tuple[int, Any]], name: str) -> l
     return [messages[k][1] for k in closest]
 
 
-def _closest(stamps: Array, time: Array) -> NDArray[np.int64]:
+def _find_closest(stamps: Array, time: Array) -> NDArray[np.int64]:
     """Find the index of the closest stamp for every time."""
     if len(stamps) == 1:
         return np.zeros(len(time), int)
@@ -170,7 +170,7 @@ def _rotate(p: Array, v: Array) -> Array:
     return v + p[0] * cross + np.cross(p[1:], cross)
 
 
-def _forces(messages: Any, robot: Robot, clock: Clock, q: Array) -> Array:
+def _read_forces(messages: Any, robot: Robot, clock: Clock, q: Array) -> Array:
     """Read the forces (T, n, 3) on the contact candidates; zero for those without a topic."""
     time = clock[0]
     names = [candidate.name for candidate in robot.candidates]
@@ -180,7 +180,7 @@ def _forces(messages: Any, robot: Robot, clock: Clock, q: Array) -> Array:
         if kind != FORCE or name not in names:
             continue
         topic_count += 1
-        for k, message in enumerate(_at_times(clock, topic_messages, f"force of {name}")):
+        for k, message in enumerate(_find_at_times(clock, topic_messages, f"force of {name}")):
             f, frame = message.wrench.force, message.header.frame_id
             force = np.array([f.x, f.y, f.z])
             if frame not in FIXED_FRAMES:

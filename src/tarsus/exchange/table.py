@@ -24,7 +24,7 @@ from tarsus.files import (
     atomic_write,
     is_file,
     json_text,
-    missing_file,
+    missing_file_error,
     write_text,
 )
 from tarsus.model.files import import_library
@@ -57,7 +57,7 @@ METADATA_RULE = TableRule(
 )
 
 
-def table(log: xr.Dataset) -> tuple[pd.DataFrame, dict[str, Any]]:
+def log_to_table(log: xr.Dataset) -> tuple[pd.DataFrame, dict[str, Any]]:
     """Convert a log to columns and metadata."""
     steps = log.sizes["time"]
     worlds = log.sizes.get("world", 1)
@@ -99,8 +99,8 @@ def log_from_table(frame: pd.DataFrame, metadata: Mapping[str, Any]) -> xr.Datas
     steps = len(frame) // worlds if worlds else 0
     if steps * worlds != len(frame) or not steps:
         raise InvalidFile(
-            f"this table has {len(frame)} rows, not the same number of steps for each of"
-            f" {worlds} worlds.",
+            f"this table has {len(frame)} rows, but every one of its {worlds} worlds must have the"
+            " same number.",
             "world",
         )
     # every variable, from its columns or the metadata
@@ -109,7 +109,7 @@ def log_from_table(frame: pd.DataFrame, metadata: Mapping[str, Any]) -> xr.Datas
     sizes = {name: len(values) for name, values in labels.items() if isinstance(values, list)}
     sizes |= {"time": steps, "world": worlds}
     for name, entry in entries.items():
-        dims, kind = entry["dims"], _dtype(name, entry["type"])
+        dims, kind = entry["dims"], _read_dtype(name, entry["type"])
         shape = [sizes.get(dim, -1) for dim in dims]
         if -1 in shape and "values" not in entry:
             missing = dims[shape.index(-1)]
@@ -134,7 +134,7 @@ def log_from_table(frame: pd.DataFrame, metadata: Mapping[str, Any]) -> xr.Datas
         ) from None
 
 
-def _dtype(name: str, text: str) -> np.dtype[Any]:
+def _read_dtype(name: str, text: str) -> np.dtype[Any]:
     """Read the type of a variable; raise InvalidFile unless it is numeric or text."""
     try:
         kind = np.dtype(text)
@@ -150,7 +150,7 @@ def _dtype(name: str, text: str) -> np.dtype[Any]:
 def _from_metadata(name: str, values: Any, kind: np.dtype[Any]) -> Any:
     """Read a variable of the metadata as an array."""
     try:
-        return np.asarray(_numbers(values) if kind.kind == "f" else values, kind)
+        return np.asarray(_read_numbers(values) if kind.kind == "f" else values, kind)
     except (TypeError, ValueError, OverflowError):
         raise InvalidFile(
             f"variables.{name}.values must be {kind} values in rows of equal length.",
@@ -179,16 +179,16 @@ def _from_columns(
     try:
         values = frame[columns].to_numpy(kind).reshape(steps, worlds, *inner)
     except (TypeError, ValueError, OverflowError):
-        raise InvalidFile(f"the columns of {name} must hold {kind} values.", name) from None
+        raise InvalidFile(f"the columns of {name} must contain {kind} values.", name) from None
     if name == "world":
         return values[0]
     return values if "world" in dims else values[:, 0]
 
 
-def _numbers(values: Any) -> Any:
+def _read_numbers(values: Any) -> Any:
     """Read the numbers in a JSON value, where null represents NaN."""
     if isinstance(values, list):
-        return [_numbers(value) for value in values]
+        return [_read_numbers(value) for value in values]
     return np.nan if values is None else values
 
 
@@ -208,7 +208,7 @@ def write_table(log: xr.Dataset, to: Path) -> list[Path]:
         Files that were written.
     """
     check_log(log)
-    frame, metadata = table(log)
+    frame, metadata = log_to_table(log)
     if to.suffix == ".parquet":
         arrow, parquet = (
             import_library("pyarrow", "Parquet", "exchange"),
@@ -240,7 +240,7 @@ def read_table(path: Path) -> xr.Dataset | pd.DataFrame:
         If the table cannot be read.
     """
     if not is_file(path):
-        raise missing_file(path, "a table (.csv, .parquet)")
+        raise missing_file_error(path, "a table (.csv, .parquet)")
     try:
         if path.suffix == ".parquet":
             frame, text = _read_parquet(path)

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import InvalidValue, UnmetCondition, join_names, unknown_name
+from tarsus.errors import InvalidValue, UnmetCondition, join_names, unknown_name_error
 from tarsus.identification.candidates import (
     Candidates,
     ModelParts,
@@ -229,7 +229,7 @@ def identify_actuators(
     begin = time.perf_counter()
     parts_of = {name: _kinds(name) for name in structures}
     if per not in PER:
-        raise unknown_name("grouping of parameters", per, PER)
+        raise unknown_name_error("grouping of parameters", per, PER)
     motion = read_servo_log(log, robot)
     split = 0.75 * len(motion) * motion.dt if hold_out_from is None else hold_out_from
     first_held_out = round(split / motion.dt)
@@ -267,7 +267,7 @@ def _kinds(structure: str) -> tuple[str, ...]:
     names = structure.split("+")
     for name in names:
         if name not in PARTS:
-            raise unknown_name("part of an actuator", name, PARTS)
+            raise unknown_name_error("part of an actuator", name, PARTS)
     return tuple(kind for name in PARTS if name in names for kind in PARTS[name])
 
 

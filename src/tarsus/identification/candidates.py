@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from tarsus.contact.base import Law
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import InvalidValue, TarsusWarning, Unsupported, one_per_code, unknown_name
+from tarsus.errors import InvalidValue, TarsusWarning, Unsupported, one_per_code, unknown_name_error
 from tarsus.identification import inertial_parameters
 from tarsus.identification.unknowns import (
     ALL,
@@ -27,7 +27,7 @@ from tarsus.identification.unknowns import (
 )
 from tarsus.model.friction import FrictionVariation
 from tarsus.model.mechanism import WORLD, Joint
-from tarsus.parameters import declared, name_of
+from tarsus.parameters import declared_fields, name_of
 from tarsus.program.run import machine
 from tarsus.simulation.simulation import Simulation
 from tarsus.simulation.step_program import Plan
@@ -114,7 +114,7 @@ class Candidates:
                 parts.terrain,
                 None,
                 parts.dt,
-                worlds=machine.host().lanes(
+                worlds=machine.detect_host().lanes(
                     64
                 ),  # as wide as the batches, so that it is compiled once
                 varied=_varied(parts, self.unknowns),
@@ -175,9 +175,9 @@ class Candidates:
     def unit(self, one: Unknown) -> str:
         """Return the SI unit of an unknown."""
         if one.part == "law":
-            return declared(type(self.law))[one.parameter].unit.strip("[]") or "1"
+            return declared_fields(type(self.law))[one.parameter].unit.strip("[]") or "1"
         if one.part == "terrain":
-            return declared(type(self.terrain))[one.parameter].unit.strip("[]") or "1"
+            return declared_fields(type(self.terrain))[one.parameter].unit.strip("[]") or "1"
         if one.part in JOINT_RESISTANCES:
             bodies = self.mechanism.bodies
             kinds = {b.joint.kind for b in bodies if selects(one.parameter, b.joint.name)}
@@ -263,7 +263,7 @@ def _with_unknown_parts(robot: Robot, unknowns: Sequence[Unknown]) -> Robot:
             return joint
         parts = {one.part for one in unknowns if selects(one.parameter, joint.name)}
         changed: dict[str, Any] = {}
-        if parts & {"dry_friction", *FRICTION_KINDS} and not joint.rubs:
+        if parts & {"dry_friction", *FRICTION_KINDS} and not joint.has_dry_friction:
             changed["dry_friction"] = MIN_DRY_FRICTION
         if parts & set(SPRING_KINDS) and not joint.has_spring:
             changed["stiffness"] = MIN_STIFFNESS
@@ -290,7 +290,7 @@ def _varied(parts: ModelParts, unknowns: Sequence[Unknown]) -> dict[str, Any]:
             names = [b.joint.name for b in parts.robot.bodies]
             chosen = {name for name in names if selects(one.parameter, name)}
             if not chosen:
-                raise unknown_name("joint", one.parameter, names)
+                raise unknown_name_error("joint", one.parameter, names)
             kinds.setdefault(one.part, set()).update({ALL} if one.parameter == ALL else chosen)
     return {
         kind: ALL if ALL in names else [n for n in sorted(names)] for kind, names in kinds.items()
@@ -302,9 +302,13 @@ def _check(parts: ModelParts, robot: Robot, unknowns: Sequence[Unknown]) -> None
     for one in unknowns:
         if one.part in ("law", "terrain"):
             owner: Any = parts.law if one.part == "law" else parts.terrain
-            known = {n: p for n, p in declared(type(owner)).items() if p.numeric and not p.scalar}
+            known = {
+                n: p
+                for n, p in declared_fields(type(owner)).items()
+                if p.is_numeric and not p.scalar
+            }
             if one.parameter not in known or getattr(owner, one.parameter) is None:
-                raise unknown_name(
+                raise unknown_name_error(
                     f"parameter of the {one.part} {name_of(owner)}", one.parameter, known
                 )
             for end in (one.range.low, one.range.high):

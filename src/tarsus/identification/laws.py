@@ -35,7 +35,7 @@ from tarsus.identification.run import (
 from tarsus.identification.spec import IdentificationSpec
 from tarsus.identification.unknowns import Unknown
 from tarsus.identification.windows import Windows
-from tarsus.parameters import declared, name_of, names_with_role
+from tarsus.parameters import declared_fields, name_of, names_with_role
 from tarsus.simulation import resolve
 
 Array = NDArray[np.float64]
@@ -179,9 +179,9 @@ def rank_laws(
         try:
             ranked.append(_cross_validate(name, prepared, all_windows, fold, threads))
         except TarsusError as error:
-            failed.append(error.within(name))
+            failed.append(error.with_context(name))
     if not ranked:
-        raise failed[0].within("no law could be identified")
+        raise failed[0].with_context("no law could be identified")
     return LawRanking(
         *_rank(ranked, search["seed"]), tuple(map(str, failed)), len(all_windows), fold_count
     )
@@ -191,7 +191,7 @@ def configured_law(name: str, model: Mapping[str, Any]) -> tuple[Law, frozenset[
     """Configure a law with the parameters that [model] gives it; return it and their names."""
     law = resolve.law(name)
     given = {n.partition(".")[2]: v for n, v in model.items() if n.startswith("law.")}
-    known = {n: v for n, v in given.items() if n in declared(type(law))}
+    known = {n: v for n, v in given.items() if n in declared_fields(type(law))}
     return (replace(law, **known) if known else law), frozenset(known)
 
 
@@ -207,7 +207,7 @@ def law_unknowns(
     freed = {
         one.parameter: one
         for one in requested
-        if one.part == "law" and one.parameter in declared(type(law))
+        if one.part == "law" and one.parameter in declared_fields(type(law))
     }
     defaults = []
     for name, within in default_ranges(name_of(law), law).items():

@@ -9,10 +9,10 @@ from typing import Any
 import xarray as xr
 
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import IncompatibleOptions, InvalidValue, unknown_name
+from tarsus.errors import IncompatibleOptions, InvalidValue, unknown_name_error
 from tarsus.identification.candidates import ModelParts
 from tarsus.model import fixed_base
-from tarsus.parameters import declared, name_of
+from tarsus.parameters import declared_fields, name_of
 from tarsus.simulation import options, resolve, time_steps
 from tarsus.simulation.recording import provenance
 from tarsus.simulation.recording.log_robot import robot_of
@@ -74,9 +74,9 @@ def model_parts(model: Mapping[str, Any], log: Any, robot: Robot, step: float) -
     for name, value in model.items():
         part, dot, name_in_part = name.partition(".")
         if dot and part == "option":
-            if name_in_part not in options.declared() or name_in_part in REJECTED_OPTIONS:
-                known = [n for n in options.declared() if n not in REJECTED_OPTIONS]
-                raise unknown_name("option of an identification", name_in_part, known)
+            if name_in_part not in options.declared_options() or name_in_part in REJECTED_OPTIONS:
+                known = [n for n in options.declared_options() if n not in REJECTED_OPTIONS]
+                raise unknown_name_error("option of an identification", name_in_part, known)
             chosen[name_in_part] = value
     return ModelParts(
         robot, law, terrain, stepper, time_steps.check_time_step(model.get("dt", step)), chosen
@@ -96,8 +96,8 @@ def _with_parameters(part: Any, kind: str, model: Mapping[str, Any]) -> Any:
     """Set the parameters of a part that the specification gives."""
     changed = {n.partition(".")[2]: v for n, v in model.items() if n.startswith(f"{kind}.")}
     for name in changed:
-        if name not in declared(type(part)):
-            raise unknown_name(
-                f"parameter of the {kind} {name_of(part)}", name, declared(type(part))
+        if name not in declared_fields(type(part)):
+            raise unknown_name_error(
+                f"parameter of the {kind} {name_of(part)}", name, declared_fields(type(part))
             )
     return replace(part, **changed) if changed else part

@@ -9,7 +9,7 @@ from tarsus.identification.estimates import Estimate
 from tarsus.identification.figures import identification_figure, ranking_figure
 from tarsus.identification.laws import LawRanking
 from tarsus.identification.run import Identification
-from tarsus.viewer.html_page import document, lines, table
+from tarsus.viewer.html_page import build_document, build_table, embed_svg
 from tarsus.viewer.number_format import interval
 
 RESIDUALS = (
@@ -47,22 +47,22 @@ def page(result: Identification) -> str:
     if result.correlated:
         rows = [[a, b, f"{by:.3f}"] for a, b, by in result.correlated]
         names = ["parameter", "and", "correlation"]
-        body += ["<h3>Strongly correlated</h3>", table(names, rows, [2])]
+        body += ["<h3>Strongly correlated</h3>", build_table(names, rows, [2])]
     # residuals
     kinds = {"first guess": result.before, "identified": result.after, "held out": result.held_out}
     shown = {name: errors for name, errors in kinds.items() if errors}
     rows = [[what, *(f"{errors[what]:.3g}" for errors in shown.values())] for what in result.after]
     body += ["<h2>Residuals</h2>", f"<p>{RESIDUALS}</p>"]
-    body.append(table(["quantity", *shown], rows, range(1, 1 + len(shown))))
+    body.append(build_table(["quantity", *shown], rows, range(1, 1 + len(shown))))
     body.append(
-        lines(identification_figure(result), "estimates and residuals", "", "identification")
+        embed_svg(identification_figure(result), "estimates and residuals", "", "identification")
     )
     outcome = "converged" if result.settled else "did not converge"
     body.append(
         f'<p class="dim small">{result.simulated:,} windows simulated; the search {outcome} after'
         f" {result.rounds} rounds.</p>"
     )
-    return document(f"Identified under {result.law}", body)
+    return build_document(f"Identified under {result.law}", body)
 
 
 def ranking_page(result: LawRanking) -> str:
@@ -80,7 +80,7 @@ def ranking_page(result: LawRanking) -> str:
         f"<p><strong>Choose {escape(result.chosen)}</strong>: {escape(why)}</p>",
         f"<p>Cross-validation: {result.windows} windows in {result.folds} folds, each predicted"
         f" with parameters from the other folds. {RESIDUALS}</p>",
-        lines(ranking_figure(result), "held-out errors", CAPTION, "ranking"),
+        embed_svg(ranking_figure(result), "held-out errors", CAPTION, "ranking"),
     ]
     # table of errors
     rows = [
@@ -96,19 +96,19 @@ def ranking_page(result: LawRanking) -> str:
         for law in result.laws
     ]
     names = ["law", "error", "95 %", "excess over the best", "95 %", "parameters", "dt, ms"]
-    body += ["<h2>Errors</h2>", table(names, rows, range(1, 7))]
+    body += ["<h2>Errors</h2>", build_table(names, rows, range(1, 7))]
     rows = [
         [law.law, ", ".join(f"{name} {value:.4g}" for name, value in law.values.items())]
         for law in result.laws
     ]
     body += [
         "<h2>Parameters fitted to all windows</h2>",
-        table(["law", "parameters"], rows, ()),
+        build_table(["law", "parameters"], rows, ()),
     ]
     if result.failed:
         items = "".join(f"<li>{escape(text)}</li>" for text in result.failed)
         body += ["<h2>Not ranked</h2>", f"<ul>{items}</ul>"]
-    return document("Contact laws ranked", body)
+    return build_document("Contact laws ranked", body)
 
 
 def _windows(count: int) -> str:
@@ -129,4 +129,4 @@ def _estimates(estimates: tuple[Estimate, ...]) -> str:
         if known:
             row += ["" if one.true is None else f"{one.true:.4g}", one.error_text]
         rows.append(row)
-    return table(names, rows, [1, 2, 4, 5, 6])
+    return build_table(names, rows, [1, 2, 4, 5, 6])

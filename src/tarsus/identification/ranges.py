@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tarsus.contact.base import Law
-from tarsus.parameters import declared
+from tarsus.parameters import declared_fields
 
 
 @dataclass(frozen=True)
@@ -69,9 +69,13 @@ def default_ranges(
         Ranges by the roles of parameters.
     """
     ranges: dict[str, SearchRange] = {}
-    for parameter, declaration in declared(type(law)).items():
+    for parameter, declaration in declared_fields(type(law)).items():
         default = declaration.default
-        if not declaration.numeric or (name, parameter) in EXCLUDED or isinstance(default, tuple):
+        if (
+            not declaration.is_numeric
+            or (name, parameter) in EXCLUDED
+            or isinstance(default, tuple)
+        ):
             continue
         if declaration.role in by_role:
             ranges[parameter] = by_role[declaration.role]

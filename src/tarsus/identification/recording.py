@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import InvalidFile, InvalidValue, UnmetCondition
 from tarsus.exchange.table import FORMATS, read_table
-from tarsus.files import is_file, missing_file, read_npz
+from tarsus.files import is_file, missing_file_error, read_npz
 from tarsus.simulation.recording.log import read_log
 from tarsus.simulation.recording.log_schema import check_log, check_robot
 
@@ -104,7 +104,7 @@ def open_log(path: Path) -> Any:
     """Read the content of a file: a log of `tarsus run`, or arrays by name."""
     if path.suffix == ".npz":
         if not is_file(path):
-            raise missing_file(path, "a log (.nc) or arrays (.npz)")
+            raise missing_file_error(path, "a log (.nc) or arrays (.npz)")
         return read_npz(path)
     if path.suffix in FORMATS:
         table = read_table(path)

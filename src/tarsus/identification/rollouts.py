@@ -14,7 +14,7 @@ from tarsus.errors import InvalidFile, InvalidValue, UnmetCondition
 from tarsus.identification.candidates import Candidates, independent_unknowns
 from tarsus.identification.windows import Noise, Windows
 from tarsus.program.run.worlds import Worlds
-from tarsus.simulation.contact_reports import contact_impulses
+from tarsus.simulation.contact_reports import collect_impulses
 from tarsus.simulation.initial_registers import write_registers
 
 Array = NDArray[np.float64]
@@ -246,7 +246,7 @@ class Rollouts:
         total = 0.0
         for _ in range(self._steps):
             worlds.advance()
-            total = total + contact_impulses(self.candidates.plan.scene, worlds)
+            total = total + collect_impulses(self.candidates.plan.scene, worlds)
         mean = np.asarray(total) / (self._steps * self.candidates.dt)
         return mean.reshape(worlds.count, -1)
 

@@ -34,7 +34,7 @@ from pathlib import Path
 from typing import Any
 
 from tarsus import registry
-from tarsus.errors import InvalidValue, unknown_name
+from tarsus.errors import InvalidValue, unknown_name_error
 from tarsus.files import read_toml
 from tarsus.identification.unknowns import Unknown, read_unknowns
 from tarsus.model import fixed_base
@@ -118,14 +118,14 @@ def parse_spec(given: Mapping[str, Any], folder: Path = Path()) -> Identificatio
     """Parse the tables of a TOML file; paths are relative to `folder`."""
     for table, value in given.items():
         if table not in TABLES:
-            raise unknown_name("table of an identification", table, TABLES)
+            raise unknown_name_error("table of an identification", table, TABLES)
         if not isinstance(value, Mapping):
             raise InvalidValue(f"[{table}] must be a table, not {value!r}.", table)
     # log and model
     log = given.get("log", {})
     for name in log:
         if name not in LOG:
-            raise unknown_name("entry of [log]", name, LOG)
+            raise unknown_name_error("entry of [log]", name, LOG)
     files = log.get("files", [])
     files = [files] if isinstance(files, str) else files
     if not isinstance(files, list | tuple) or not all(isinstance(f, str) for f in files):
@@ -138,7 +138,7 @@ def parse_spec(given: Mapping[str, Any], folder: Path = Path()) -> Identificatio
         part, dot, _ = name.partition(".")
         if not (dot and part in PARTS) and name not in MODEL:
             known = (*MODEL, *(f"{part}.NAME" for part in PARTS))
-            raise unknown_name("entry of [model]", name, known)
+            raise unknown_name_error("entry of [model]", name, known)
     for name in FILES:
         if isinstance(model.get(name), str) and Path(model[name]).suffix:
             model[name] = str((folder / model[name]).resolve())
@@ -161,10 +161,10 @@ def _search(given: Mapping[str, Any]) -> dict[str, Any]:
     """Complete the entries of [search] with their defaults."""
     for name in given:
         if name not in SEARCH:
-            raise unknown_name("entry of [search]", name, SEARCH)
+            raise unknown_name_error("entry of [search]", name, SEARCH)
     entries = {**SEARCH, **given}
     if entries["method"] not in METHODS:
-        raise unknown_name("method", str(entries["method"]), METHODS)
+        raise unknown_name_error("method", str(entries["method"]), METHODS)
     if not isinstance(entries["starts"], bool):
         raise InvalidValue(
             f"search.starts must be true (fitted) or false (as logged), not {entries['starts']!r}.",

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from tarsus.errors import InvalidValue, unknown_name
+from tarsus.errors import InvalidValue, unknown_name_error
 from tarsus.identification.ranges import SearchRange
 
 AXES = ("x", "y", "z")
@@ -115,7 +115,7 @@ def read_unknowns(free: Mapping[str, Any]) -> tuple[Unknown, ...]:
             )
         for key in given:
             if key not in ENTRIES:
-                raise unknown_name(f"entry of the range of {name}", key, ENTRIES)
+                raise unknown_name_error(f"entry of the range of {name}", key, ENTRIES)
         unknowns += [_unknown(one, given) for one in _names(name)]
     names = [one.name for one in unknowns]
     for name in names:
@@ -127,7 +127,7 @@ def read_unknowns(free: Mapping[str, Any]) -> tuple[Unknown, ...]:
 def _names(name: str) -> Iterable[str]:
     part, dot, name_in_part = name.partition(".")
     if part not in KINDS:
-        raise unknown_name("kind of parameter that can be identified", part, KINDS)
+        raise unknown_name_error("kind of parameter that can be identified", part, KINDS)
     if bool(dot) != (part != "delay"):
         right = "delay" if dot else f"{part}.NAME"
         raise InvalidValue(f"[free] must list {right}, not {name}.", name)

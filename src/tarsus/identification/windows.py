@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tarsus.errors import InvalidValue, UnmetCondition, unknown_name
+from tarsus.errors import InvalidValue, UnmetCondition, unknown_name_error
 from tarsus.identification.recording import MotionLog
 from tarsus.model.mechanism import Mechanism
 from tarsus.parameters.checks import check_positive
@@ -52,7 +52,7 @@ def read_noise(given: Mapping[str, Any], mechanism: Mechanism) -> Noise:
     """
     for name in given:
         if name not in ("q", "u", "force"):
-            raise unknown_name("entry of [compare]", name, ("q", "u", "force"))
+            raise unknown_name_error("entry of [compare]", name, ("q", "u", "force"))
     if not {"q", "u"} & set(given):
         raise InvalidValue(
             "[compare] must give the noise of q or u, such as q = 0.001, u = 0.01.", "compare"
@@ -68,7 +68,7 @@ def _velocity_noise(name: str, given: Any, mechanism: Mechanism) -> Array:
         return np.full(mechanism.nu, check_positive(f"compare.{name}", given))
     for key in given:
         if key not in GROUPS:
-            raise unknown_name(f"entry of compare.{name}", key, GROUPS)
+            raise unknown_name_error(f"entry of compare.{name}", key, GROUPS)
     noise = np.zeros(mechanism.nu)
     for body, velocities in zip(mechanism.bodies, mechanism.u_slices, strict=True):
         kinds = {"free": ["position"] * 3 + ["attitude"] * 3, "ball": ["attitude"] * 3}

@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 from functools import cache
 from typing import Any
 
-from tarsus.installation import missing_package
+from tarsus.installation import missing_package_error
 
 
 def one_thread() -> AbstractContextManager[Any]:
@@ -16,14 +16,14 @@ def one_thread() -> AbstractContextManager[Any]:
     65 times as long on two busy cores. The number of threads also changes the last bits of a
     product.
     """
-    return _controller().limit(limits=1, user_api="blas")
+    return _find_controller().limit(limits=1, user_api="blas")
 
 
 @cache
-def _controller() -> Any:
+def _find_controller() -> Any:
     """Find the object that sets the threads of the loaded libraries; this takes time."""
     try:
         from threadpoolctl import ThreadpoolController
     except ImportError:
-        raise missing_package("threadpoolctl", "learning", "learn") from None
+        raise missing_package_error("threadpoolctl", "learning", "learn") from None
     return ThreadpoolController()

@@ -122,7 +122,7 @@ def save_curve(
 
 
 def _save_figure(figure: Figure, path: Path) -> Path:
-    """Save a figure, completely or not at all."""
+    """Save a figure atomically."""
     with atomic_write(path) as temporary:
         figure.savefig(temporary, format="png", dpi=110)
     return path

@@ -35,7 +35,7 @@ class Network:
         """Number of weights."""
         return sum((a + 1) * b for a, b in self._pairs) + self.free_weights
 
-    def initial(self, random: np.random.Generator, last: float = 1.0) -> Array:
+    def initial_weights(self, random: np.random.Generator, last: float = 1.0) -> Array:
         """Draw random initial weights, shape (count,); the last layer is scaled by `last`."""
         w = np.zeros(self.count, np.float32)
         layers = list(self.layers(w))
@@ -96,7 +96,7 @@ class Network:
         mirror images of each other.
         """
         start, order, sign = 0, np.arange(self.count), np.ones(self.count, np.float32)
-        sides = [inputs, *(_halves(size) for size in self.sizes[1:-1]), out]
+        sides = [inputs, *(_mirror_halves(size) for size in self.sizes[1:-1]), out]
         for (a, b), before, after in zip(self._pairs, sides, sides[1:], strict=False):
             indices = np.arange(start, start + a * b).reshape(a, b)
             order[start : start + a * b] = indices[np.ix_(before.order, after.order)].ravel()
@@ -113,7 +113,7 @@ class Network:
         return list(zip(self.sizes, self.sizes[1:], strict=False))
 
 
-def _halves(size: int) -> Mirror:
+def _mirror_halves(size: int) -> Mirror:
     half = size // 2
     order = np.arange(size)
     order[: 2 * half] = np.roll(order[: 2 * half], half)

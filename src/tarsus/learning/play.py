@@ -34,9 +34,9 @@ from tarsus.learning.trials import (
     trial_result,
 )
 from tarsus.mujoco_runs.library import mujoco
-from tarsus.mujoco_runs.settings import DEFAULT, ENGINE, SHOWN, label, named
+from tarsus.mujoco_runs.settings import DEFAULT, ENGINE, SHOWN, find_settings, row_label
 from tarsus.mujoco_runs.simulation import MujocoSimulation
-from tarsus.parameters import declared, name_of
+from tarsus.parameters import declared_fields, name_of
 from tarsus.program.run.evaluation import evaluate
 from tarsus.simulation import resolve
 from tarsus.simulation.part_parameters import set_parameters
@@ -135,9 +135,9 @@ def with_settings(
     changed, ground = set_parameters({"task": task, "terrain": ground}, settings).values()
     for text in settings:
         name = text.partition("=")[0].rpartition(".")[2]
-        if name in NO_EFFECT and name in declared(type(task)):
+        if name in NO_EFFECT and name in declared_fields(type(task)):
             raise Unsupported(f"{name} has no effect on playing a policy: {NO_EFFECT[name]}.", name)
-    changed = changed.fitted(spec_from_metadata(policy.about)[0].standing_robot())
+    changed = changed.fit(spec_from_metadata(policy.about)[0].standing_robot())
     return replace(policy, about={**policy.about, PARAMETERS: task_parameters(changed)}), ground
 
 
@@ -170,8 +170,8 @@ def run_trials(
     try:
         engine, _, settings = law.partition(" ")
         if engine == PEER:
-            return _in_mujoco(policy, trials, dt, terrain, settings or DEFAULT)
-        return _in_tarsus(policy, trials, law, dt, terrain)
+            return _run_in_mujoco(policy, trials, dt, terrain, settings or DEFAULT)
+        return _run_in_tarsus(policy, trials, law, dt, terrain)
     except TarsusError as error:
         seconds = trials.periods / trials.rate
         return TrialResult(
@@ -209,7 +209,7 @@ def compare_laws(
     on_progress
         Called with a progress message before each set of trials.
     """
-    results, variants = [], {PEER: [label(name) for name in SHOWN]}
+    results, variants = [], {PEER: [row_label(name) for name in SHOWN]}
     for law in (each for name in laws for each in variants.get(name, [name])):
         for dt in dts:
             on_progress(f"{law}, dt {1e3 * dt:g} ms")
@@ -217,7 +217,7 @@ def compare_laws(
     return results
 
 
-def _in_tarsus(
+def _run_in_tarsus(
     policy: Policy, trials: Trials, law: str, dt: float, terrain: Terrain | str
 ) -> TrialResult:
     """Run all trials side by side in Tarsus."""
@@ -250,7 +250,7 @@ def _in_tarsus(
             u[:, :2] += push
             worlds.restore({"u": u})
         if command is not None or push is not None:
-            inputs = _inputs(observer, worlds) if period else _inputs_at_rest(observer, worlds)
+            inputs = _read_inputs(observer, worlds) if period else _inputs_at_rest(observer, worlds)
             now = _observe(observer, worlds, inputs, noise)
             past = [observation[:, now.shape[1] :]] if period else [now] * (worlds.task.history - 1)
             observation = np.concatenate([now, *past], axis=1)
@@ -275,14 +275,14 @@ def _in_tarsus(
     )
 
 
-def _inputs(observer: TaskObserver, worlds: Environment) -> dict[str, Array]:
+def _read_inputs(observer: TaskObserver, worlds: Environment) -> dict[str, Array]:
     """Read the torques, impulses and readings of the last step that the task observes."""
     return {name: worlds.backend.get(name).astype(float) for name in observer.inputs}
 
 
 def _inputs_at_rest(observer: TaskObserver, worlds: Environment) -> dict[str, Array]:
     """Compute these inputs at the start of an episode, when there are no forces yet."""
-    inputs = {name: np.zeros_like(value) for name, value in _inputs(observer, worlds).items()}
+    inputs = {name: np.zeros_like(value) for name, value in _read_inputs(observer, worlds).items()}
     if any(name.startswith("sensed.") for name in inputs):
         program = contact_free_program(worlds.work.sensing, worlds.work.scene)
         registers = worlds.state() | {"dt": np.full((worlds.worlds, 1), worlds.dt)}
@@ -314,13 +314,13 @@ def _observe(
     )
 
 
-def _in_mujoco(
+def _run_in_mujoco(
     policy: Policy, trials: Trials, dt: float, terrain: Terrain | str, name: str
 ) -> TrialResult:
     """Run one trial after the other in MuJoCo at the named settings."""
     # the same robot in MuJoCo
     worlds = trial_environment(policy, "moreau", dt, terrain, trials.count)
-    settings = replace(named(name), mu=float(worlds.law.parameters()["mu"]))
+    settings = replace(find_settings(name), mu=float(worlds.law.parameters()["mu"]))
     controller = TaskController(policy, worlds)
     contacts = [candidate.name for candidate in worlds.work.scene.candidates]
     simulation = MujocoSimulation(worlds.robot, settings, terrain, controller, dt, contacts)
@@ -353,7 +353,7 @@ def _in_mujoco(
                 break
     return trial_result(
         trials,
-        {"law": label(name), "dt": dt, "terrain": terrain_name(terrain)},
+        {"law": row_label(name), "dt": dt, "terrain": terrain_name(terrain)},
         worlds.measures,
         measured=measured,
         lasted=lasted,

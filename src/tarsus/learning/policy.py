@@ -88,8 +88,8 @@ class Policy:
     >>> import numpy as np
     >>> import tarsus
     >>> env = tarsus.Environment("velocity", worlds=8)
-    >>> learner = tarsus.PPO(worlds=8).learner(env, seed=0)
-    >>> round = learner.round()
+    >>> learner = tarsus.PPO(worlds=8).create_learner(env, seed=0)
+    >>> round = learner.run_round()
     >>> learner.policy.save("policy.npz")
     >>> policy = tarsus.Policy.load("policy.npz")
     >>> action = policy(env.reset())
@@ -143,10 +143,10 @@ class Policy:
                 file,
             )
         with error_context(file):
-            return _checked(cls, arrays)
+            return _check_arrays(cls, arrays)
 
 
-def _checked(kind: type[Policy], arrays: Mapping[str, NDArray[Any]]) -> Policy:
+def _check_arrays(kind: type[Policy], arrays: Mapping[str, NDArray[Any]]) -> Policy:
     """Create the policy of a file's arrays; raise InvalidFile that names an invalid array."""
     # types and finite numbers
     for name, (kinds, dimensions) in ARRAYS.items():

@@ -118,7 +118,7 @@ def learn(
         folder.check(asdict(spec))
         # resume from the checkpoint
         environment = spec.create_environment(threads)
-        learner = spec.task_and_method()[1].learner(environment, spec.seed)
+        learner = spec.task_and_method()[1].create_learner(environment, spec.seed)
         folder.bind(asdict(spec))  # only now, because the robot might not suit the task
         about, checkpoint, before = spec.metadata(environment), folder.checkpoint(), 0.0
         if checkpoint is not None:
@@ -142,7 +142,7 @@ def learn(
         # round by round
         saved = perf_counter()
         while not interrupted() and not until.is_reached(learner.rounds, spent):
-            last = learner.round()
+            last = learner.run_round()
             now = perf_counter()
             spent = before + now - started
             folder.append({"seconds": spent} | asdict(last))

@@ -70,7 +70,7 @@ class TaskController:
     def __call__(self, t: float, q: Array, u: Array) -> Array:
         """Compute the torques before the torque limits, shape (motors,), in N m."""
         if self._calls % self._work.steps == 0:
-            self._act(q, u)
+            self._update_targets(q, u)
         self._calls += 1
         kp, kd = self._gains
         return kp * (self._target - q[self._indices[0]]) - kd * u[self._indices[1]]
@@ -84,7 +84,7 @@ class TaskController:
         clock = self._calls // self._work.steps
         return self._observer(**now, command=self._command, clock=clock)[1:]
 
-    def _act(self, q: Array, u: Array) -> None:
+    def _update_targets(self, q: Array, u: Array) -> None:
         clock, action = self._calls // self._work.steps, self._action
         now = {"q": q, "u": u, "action": action, "before": action, "command": self._command}
         observation = self._observer(**now, clock=clock)[0]
@@ -99,5 +99,5 @@ class TaskController:
         history = np.concatenate([observation, earlier])
         self._past = history[: -observation.size]
         requested = np.clip(self._policy(history), -MAX_ACTION, MAX_ACTION)
-        self._before, self._action = action, self._observer.filtered_action(action, requested)
+        self._before, self._action = action, self._observer.filter_action(action, requested)
         self._target = self._observer.targets(clock, self._action, q)

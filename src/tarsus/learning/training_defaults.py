@@ -11,7 +11,7 @@ import numpy as np
 from tarsus.control import servo
 from tarsus.dynamics.robot import Robot
 from tarsus.learning.training_spec import TrainingSpec
-from tarsus.morphology.feet import feet
+from tarsus.morphology.feet import find_feet
 from tarsus.simulation import resolve
 from tarsus.simulation.part_parameters import (
     RunPart,
@@ -46,7 +46,7 @@ def with_training_defaults(fields: Mapping[str, Any]) -> TrainingSpec:
     plain = TrainingSpec(**given)
     robot = plain.standing_robot()
     task = resolve.task(plain.task)
-    if task.suits(robot):
+    if task.why_unsuitable(robot):
         return plain  # the environment reports the reason
     advice = task.training_defaults(robot)
     given = {"law": advice.law, "terrain": advice.terrain} | given
@@ -66,7 +66,7 @@ def with_training_defaults(fields: Mapping[str, Any]) -> TrainingSpec:
         for name, value in values.items()
         if (owner, name) not in assigned
     ]
-    dt = advice.dt or _step_size(parts["task"].fitted(robot), robot)
+    dt = advice.dt or _step_size(parts["task"].fit(robot), robot)
     return replace(plain, dt=given.get("dt", dt), settings=(*plain.settings, *added))
 
 
@@ -81,11 +81,11 @@ def _text(value: float | Range) -> str:
 
 def _step_size(task: LearningTask, robot: Robot) -> float:
     """Choose DEFAULT_DT, or SHORT_DT if half of the motors would have less than MIN_DAMPING."""
-    robot = task.prepared(robot)
+    robot = task.prepare(robot)
     q = np.array(robot.keyframes["stand"], dtype=float)
     motors = list(task.moved_motors(robot))
     kd, reference = (
-        np.array(servo.gains(robot, q, feet(robot), dt).kd)[motors]
+        np.array(servo.size_gains(robot, q, find_feet(robot), dt).kd)[motors]
         for dt in (DEFAULT_DT, REFERENCE_DT)
     )
     return DEFAULT_DT if np.median(kd / reference) >= MIN_DAMPING else SHORT_DT

@@ -80,7 +80,7 @@ class TrainingSpec:
     def task_and_robot(self) -> tuple[LearningTask, Robot]:
         """Load the robot in a standing posture, and fit the task to it."""
         robot = self.standing_robot()
-        return self.task_and_method()[0].fitted(robot), robot
+        return self.task_and_method()[0].fit(robot), robot
 
     def standing_robot(self) -> Robot:
         """Load the robot in a standing posture."""
@@ -171,7 +171,7 @@ def task_from_metadata(metadata: Mapping[str, Any]) -> LearningTask:
     # the task and its stored parameters
     spec = spec_from_metadata(metadata)[0]
     task = resolve.task(spec.task)
-    names, stored = parameters.declared(type(task)), metadata.get(PARAMETERS)
+    names, stored = parameters.declared_fields(type(task)), metadata.get(PARAMETERS)
     if stored is None:
         text = "this policy does not record its task's parameters: current defaults are used."
         _warn(text, "task-parameters-not-recorded", spec.task)
@@ -187,12 +187,14 @@ def task_from_metadata(metadata: Mapping[str, Any]) -> LearningTask:
         text = f"this policy does not record {', '.join(added)} of its task: defaults are used."
         _warn(text, "task-parameters-not-recorded", added[0])
     parameter_values = {name: tuple(v) if isinstance(v, list) else v for name, v in stored.items()}
-    return replace(task, **parameter_values).fitted(spec.standing_robot())
+    return replace(task, **parameter_values).fit(spec.standing_robot())
 
 
 def task_parameters(task: LearningTask) -> dict[str, Any]:
     """Collect all parameters of a task, by name, as JSON values."""
-    return json_value({name: getattr(task, name) for name in parameters.declared(type(task))})
+    return json_value(
+        {name: getattr(task, name) for name in parameters.declared_fields(type(task))}
+    )
 
 
 def _warn(text: str, code: str, subject: str) -> None:

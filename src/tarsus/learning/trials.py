@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tarsus.environments.environment import Environment
 from tarsus.errors import InvalidValue
 from tarsus.learning.round_statistics import AVERAGING_TIME
-from tarsus.tasks.base import LearningTask, Range, fitted_value
+from tarsus.tasks.base import LearningTask, Range, require_fitted
 
 Array = NDArray[np.float64]
 MAX_PERIODS = 1e8  # of all trials together
@@ -139,7 +139,8 @@ def draw_trials(
         *(periods, task.rate, command_interval, push_interval),
         commands=uniform(list(task.commands().values()), -(-periods // command_interval)),
         pushes=uniform(
-            [(-fitted_value(task.push), fitted_value(task.push))] * 2, -(-periods // push_interval)
+            [(-require_fitted(task.push), require_fitted(task.push))] * 2,
+            -(-periods // push_interval),
         ),
         friction=uniform([task.friction])[0, :, 0],
         mass=uniform([task.mass])[0, :, 0],

@@ -19,15 +19,15 @@ def aligned_hinges(mechanism: Mechanism) -> list[str]:
     M(q) is singular.
     """
     phrases = []
-    for first, second, third in _successive_hinges(mechanism):
-        angle = _aligning_angle(first, second, third)
+    for first, second, third in _find_successive_hinges(mechanism):
+        angle = _find_aligning_angle(first, second, third)
         if angle is not None:
             names = [repr(body.joint.name) for body in (first, second, third)]
             phrases.append(f"{', '.join(names[:2])} and {names[2]} at {names[1]} = {angle:.2f} rad")
     return phrases
 
 
-def _successive_hinges(mechanism: Mechanism) -> list[tuple[Body, Body, Body]]:
+def _find_successive_hinges(mechanism: Mechanism) -> list[tuple[Body, Body, Body]]:
     """Find bodies on three successive hinges whose axes intersect in a point.
 
     Each hinge is the only joint on the body before it. There is no mass between the hinges, and the
@@ -51,7 +51,7 @@ def _successive_hinges(mechanism: Mechanism) -> list[tuple[Body, Body, Body]]:
     return rows
 
 
-def _aligning_angle(first: Body, second: Body, third: Body) -> float | None:
+def _find_aligning_angle(first: Body, second: Body, third: Body) -> float | None:
     """Find the middle hinge's angle, in rad, at which the three axes lie in a plane.
 
     Of several angles within its range it is the one nearest to zero; None if there is none.

@@ -52,7 +52,7 @@ class Shape:
     friction
         Factor on the law's friction coefficients.
     bits, priority, paired
-        As of `Capsule`.
+        The same as in `Capsule`.
     on_ground
         Friction factor on the ground, instead of `friction`.
     """
@@ -73,7 +73,7 @@ class Shape:
         return replace(self, pose=outer @ self.pose)
 
 
-def points(shape: Shape, up: Array = UP) -> tuple[Array, float]:
+def candidate_points(shape: Shape, up: Array = UP) -> tuple[Array, float]:
     """Compute the centers and the radius of the candidates of a shape.
 
     Parameters
@@ -95,7 +95,7 @@ def points(shape: Shape, up: Array = UP) -> tuple[Array, float]:
     return shape.pose.point(local), radius
 
 
-def candidates(
+def create_candidates(
     shapes: Iterable[tuple[str, int, Shape]], ups: Mapping[int, Array] | None = None
 ) -> tuple[Candidate, ...]:
     """Create the contact candidates of shapes.
@@ -110,29 +110,29 @@ def candidates(
     ups
         Direction of up, shape (3,), in each body's frame with all joints at zero; by default z.
     """
-    return tuple(candidate for candidate, _ in _of_shapes(list(shapes), ups or {}))
+    return tuple(candidate for candidate, _ in _create_of_shapes(list(shapes), ups or {}))
 
 
-def edges(
+def find_edges(
     shapes: Iterable[tuple[str, int, Shape]], ups: Mapping[int, Array] | None = None
 ) -> tuple[tuple[str, str], ...]:
     """Find the names of every two candidates with a straight line of the surface between them.
 
     These are the ends of a capsule, the rims of a cylinder and the corners at an edge of a box. The
-    parameters are those of `candidates`.
+    parameters are those of `create_candidates`.
     """
     shapes = list(shapes)
     names_of: list[list[str]] = [[] for _ in shapes]
-    for candidate, number in _of_shapes(shapes, ups or {}):
+    for candidate, number in _create_of_shapes(shapes, ups or {}):
         names_of[number].append(candidate.name)
     return tuple(
         (names[a], names[b])
         for names, (_, _, shape) in zip(names_of, shapes, strict=True)
-        for a, b in _straight_lines(shape.kind, len(names))
+        for a, b in _find_straight_lines(shape.kind, len(names))
     )
 
 
-def _straight_lines(kind: ShapeKind, count: int) -> tuple[tuple[int, int], ...]:
+def _find_straight_lines(kind: ShapeKind, count: int) -> tuple[tuple[int, int], ...]:
     """Find the pairs of a shape's points that are joined by straight lines.
 
     For a cylinder these are the first points of both rims; a rim of radius 0 has one point.
@@ -140,7 +140,7 @@ def _straight_lines(kind: ShapeKind, count: int) -> tuple[tuple[int, int], ...]:
     return ((0, count // 2),) if kind == "cylinder" else EDGES.get(kind, ())
 
 
-def _of_shapes(
+def _create_of_shapes(
     shapes: list[tuple[str, int, Shape]], ups: Mapping[int, Array]
 ) -> list[tuple[Candidate, int]]:
     """Create the candidates, and the number of the shape that each belongs to."""
@@ -151,11 +151,11 @@ def _of_shapes(
     groups: dict[str, list[tuple[int, tuple[int, Array, float, float, Outline | None]]]] = {}
     for number, (link, body, shape) in enumerate(shapes):
         label = shape.name if shape.name and len(links_of[shape.name]) == 1 else link
-        centers, radius = points(shape, ups.get(body, UP))
+        centers, radius = candidate_points(shape, ups.get(body, UP))
         friction = shape.friction if shape.on_ground is None else shape.on_ground
         groups.setdefault(label, []).extend(
             (number, (body, center, radius, friction, outline))
-            for center, outline in zip(centers, _outlines(shape, len(centers)), strict=True)
+            for center, outline in zip(centers, _create_outlines(shape, len(centers)), strict=True)
         )
     used: set[str] = {label for label, group in groups.items() if len(group) == 1}
     return [
@@ -263,7 +263,7 @@ def main_corners(points: Array, count: int = MAX_SOLE_CORNERS) -> list[int]:
     return ring + removed[kept:][::-1]
 
 
-def hull(vertices: Array) -> Array:
+def hull_vertices(vertices: Array) -> Array:
     """Find the vertices on the convex hull, or all distinct vertices if they are coplanar."""
     from scipy.spatial import ConvexHull, QhullError
 
@@ -289,21 +289,21 @@ def reserve_names(label: str, count: int, used: set[str]) -> list[str]:
     return names
 
 
-def _outlines(shape: Shape, count: int) -> list[Outline | None]:
+def _create_outlines(shape: Shape, count: int) -> list[Outline | None]:
     """Create the outline of each candidate of a shape, in the link's axes."""
     if shape.kind == "ellipsoid":
-        return [ellipsoid(shape.size).rotated(shape.pose.rotation)]
+        return [ellipsoid(shape.size).rotate(shape.pose.rotation)]
     if shape.kind == "torus":
-        return [rim(shape.size[0], third).rotated(shape.pose.rotation) for third in range(count)]
+        return [rim(shape.size[0], third).rotate(shape.pose.rotation) for third in range(count)]
     if shape.kind not in ("cylinder", "revolved"):
         return [None] * count
     return [
-        rim(radius, third).rotated(shape.pose.rotation) if radius else None
-        for _, radius, third in _rims(shape)
+        rim(radius, third).rotate(shape.pose.rotation) if radius else None
+        for _, radius, third in _create_rims(shape)
     ]
 
 
-def _rims(shape: Shape) -> list[tuple[float, float, int]]:
+def _create_rims(shape: Shape) -> list[tuple[float, float, int]]:
     """Create the candidates of the rims of a shape.
 
     These are the position of the rim along z and its radius, in m, and the number of thirds of a
@@ -332,7 +332,7 @@ def _local_points(shape: Shape, up: Array) -> tuple[Array, float]:
     if shape.kind == "box":
         return CORNERS * shape.size, 0.0
     if shape.kind in ("cylinder", "revolved"):
-        return np.array([[0.0, 0.0, z] for z, _, _ in _rims(shape)]), 0.0
+        return np.array([[0.0, 0.0, z] for z, _, _ in _create_rims(shape)]), 0.0
     if shape.kind == "ellipsoid":
         return np.zeros((1, 3)), 0.0
     if shape.kind == "torus":

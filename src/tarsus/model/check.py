@@ -36,7 +36,7 @@ def check(mechanism: Mechanism) -> Mechanism:
     _check_motion(mechanism)
     _check_parts(mechanism)
     _check_sizes(mechanism)
-    doubtful = _not_definite(mechanism)
+    doubtful = _find_indefinite_bodies(mechanism)
     _check_mass_matrix(mechanism, POSTURES if doubtful else 1)
     _warn_about_inertias(mechanism, doubtful)
     _warn_about_axes(mechanism)
@@ -144,7 +144,7 @@ def _joint_inertia(body: Body) -> float:
     inertia, joint = body.inertia, body.joint
     if joint.kind == "slide":
         return inertia.mass
-    about_com, about_joint = inertia.about_com, _about_origin(inertia)
+    about_com, about_joint = inertia.about_com, _inertia_about_origin(inertia)
     size = np.abs(about_joint).max()
     if joint.kind == "hinge":
         least = float(joint.axis @ about_joint @ joint.axis)
@@ -154,7 +154,7 @@ def _joint_inertia(body: Body) -> float:
     return min(least, inertia.mass) if joint.kind == "free" else least
 
 
-def _about_origin(inertia: Inertia) -> np.ndarray:
+def _inertia_about_origin(inertia: Inertia) -> np.ndarray:
     """Compute the inertia, shape (3, 3), about the body's origin, in kg m²."""
     c = inertia.com
     return inertia.about_com + inertia.mass * (c @ c * np.eye(3) - np.outer(c, c))
@@ -282,7 +282,7 @@ def _check_mass_matrix(mechanism: Mechanism, postures: int) -> None:
         )
 
 
-def _not_definite(mechanism: Mechanism) -> list[str]:
+def _find_indefinite_bodies(mechanism: Mechanism) -> list[str]:
     """Find the bodies whose inertia is not positive definite, as in some real robots' files."""
     names = []
     for body in mechanism.bodies:

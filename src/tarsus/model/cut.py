@@ -12,13 +12,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from tarsus.errors import InvalidValue, Unsupported, unknown_name
+from tarsus.errors import InvalidValue, Unsupported, unknown_name_error
 from tarsus.model.mechanism import WORLD, Body, Inertia, Joint, LoopJoint, Mechanism
 
 COORDINATES = ("minimal", "extended", "maximal")
 
 
-def in_coordinates(mechanism: Mechanism, selected: str | Iterable[str]) -> Mechanism:
+def change_coordinates(mechanism: Mechanism, selected: str | Iterable[str]) -> Mechanism:
     """Convert the mechanism to other coordinates.
 
     Parameters
@@ -32,7 +32,7 @@ def in_coordinates(mechanism: Mechanism, selected: str | Iterable[str]) -> Mecha
     if not isinstance(selected, str):
         return cut(mechanism, selected)
     if selected not in COORDINATES:
-        raise unknown_name("set of coordinates", selected, COORDINATES)
+        raise unknown_name_error("set of coordinates", selected, COORDINATES)
     if selected == "minimal":
         return mechanism
     joints = [body.joint.name for body in mechanism.bodies if body.joint.kind != "free"]
@@ -101,14 +101,14 @@ def cut(mechanism: Mechanism, joints: Iterable[str]) -> Mechanism:
         body.inertia.com if i in chosen - parents else np.zeros(3)
         for i, body in enumerate(mechanism.bodies)
     ]
-    bodies, loops = [], [_shifted(loop, shifts) for loop in mechanism.loops]
+    bodies, loops = [], [_shift_loop(loop, shifts) for loop in mechanism.loops]
     for i, body in enumerate(mechanism.bodies):
         if i not in chosen:
             bodies.append(body)
             continue
         position = body.position - (shifts[body.parent] if body.parent != WORLD else 0)
         loops.append(LoopJoint(body.joint, body.parent, i, position, body.rotation, -shifts[i]))
-        bodies.append(_floating(body, shifts[i]))
+        bodies.append(_float_body(body, shifts[i]))
     return replace(
         mechanism,
         bodies=tuple(bodies),
@@ -123,7 +123,7 @@ def cut(mechanism: Mechanism, joints: Iterable[str]) -> Mechanism:
     )
 
 
-def _shifted(loop: LoopJoint, shifts: list[np.ndarray]) -> LoopJoint:
+def _shift_loop(loop: LoopJoint, shifts: list[np.ndarray]) -> LoopJoint:
     """Keep a loop joint at its position while the origins of its bodies move by `shifts`."""
     shift = np.zeros(3) if loop.parent == WORLD else shifts[loop.parent]
     return replace(
@@ -131,7 +131,7 @@ def _shifted(loop: LoopJoint, shifts: list[np.ndarray]) -> LoopJoint:
     )
 
 
-def _floating(body: Body, shift: np.ndarray) -> Body:
+def _float_body(body: Body, shift: np.ndarray) -> Body:
     """Put a body on a free joint, with its frame's origin moved by `shift`, shape (3,)."""
     inertia = Inertia(body.inertia.mass, body.inertia.com - shift, body.inertia.about_com)
     return Body(body.name, WORLD, Joint(f"{body.name}_free", "free"), inertia)

@@ -16,7 +16,7 @@ IGNORED_FIELDS = ("notes", "unsupported", "timestep", "visuals")  # without effe
 
 
 @lru_cache(maxsize=8)
-def digest(mechanism: Mechanism) -> str:
+def hash_robot(mechanism: Mechanism) -> str:
     """Compute the SHA-256, in hexadecimal, of all numbers and names that affect the motion.
 
     Notes, and the file that a robot was read from, do not count.
@@ -30,7 +30,7 @@ def digest(mechanism: Mechanism) -> str:
 def _feed(sha: hashlib._Hash, value: Any) -> None:
     """Add a value to the hash, with the names of its types and fields."""
     if isinstance(value, Mechanism):
-        _feed(sha, digest(value))
+        _feed(sha, hash_robot(value))
     elif is_dataclass(value) and not isinstance(value, type):
         parts = [(f.name, getattr(value, f.name)) for f in fields(value) if f.init]
         _feed(sha, [type(value).__name__, *parts])

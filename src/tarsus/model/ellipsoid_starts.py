@@ -19,7 +19,7 @@ def with_starts(candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
     """
     result: list[Candidate] = []
     for candidate in candidates:
-        if candidate.outline is None or not candidate.outline.solid:
+        if candidate.outline is None or not candidate.outline.is_ellipsoid:
             result.append(candidate)
             continue
         copies = (f"{candidate.name}+{k}" for k in range(1, STARTS_PER_ELLIPSOID))

@@ -18,14 +18,14 @@ class FileNumbers:
         Names of its bodies. Their friction factors are relative to mu of `material`, or to the
         law's default if that has no mu.
     material
-        As of `Mechanism`.
+        The same as in `Mechanism`.
     """
 
     name: str
     bodies: tuple[str, ...]
     material: Mapping[str, float] = field(default_factory=dict)
 
-    def renamed(self, ending: str) -> FileNumbers:
+    def rename(self, ending: str) -> FileNumbers:
         """Append an ending to all names."""
         bodies = tuple(name + ending for name in self.bodies)
         return FileNumbers(self.name + ending, bodies, self.material)

@@ -106,7 +106,7 @@ def rejected(why: str) -> ElementRule:
     return ElementRule("rejected", why)
 
 
-class Unread:
+class UnsupportedItems:
     """Unsupported elements and attributes, counted by name."""
 
     def __init__(self) -> None:
@@ -119,15 +119,17 @@ class Unread:
         if suggestion:
             self._near[name] = suggestion
 
-    def merge(self, other: Unread) -> None:
+    def merge(self, other: UnsupportedItems) -> None:
         """Add the counts of another walk."""
         for name, count in other._counts.items():
             self._counts[name] = self._counts.get(name, 0) + count
         self._near |= other._near
 
-    def near(self, name: str) -> str:
+    def find_near(self, name: str) -> str:
         """Find the name that was probably meant by an element's or attribute's, or ""."""
-        return next((meant for written, meant in self._near.items() if name == _bare(written)), "")
+        return next(
+            (meant for written, meant in self._near.items() if name == _format_name(written)), ""
+        )
 
     def report(self, report: Report) -> None:
         """Report the unsupported elements and attributes in one sentence."""
@@ -143,7 +145,7 @@ def walk(
     start: str,
     skip: Sequence[str] = (),
     children: Callable[[ET.Element], Iterable[ET.Element]] = iter,
-) -> Unread:
+) -> UnsupportedItems:
     """Compare a file with the table of its format; return what is unsupported.
 
     Parameters
@@ -164,7 +166,7 @@ def walk(
     Unsupported
         For an element that the table rejects.
     """
-    unread = Unread()
+    unread = UnsupportedItems()
     pending = [(root, start)]
     while pending:
         element, path = pending.pop()
@@ -172,7 +174,7 @@ def walk(
         tag = path.rpartition("/")[2]
         for key in element.attrib:
             if key not in rule.known and not key.startswith(("{", "xmlns")):
-                unread.add(f"{key} of <{tag}>", _near(key, rule.known))
+                unread.add(f"{key} of <{tag}>", _find_near_name(key, rule.known))
         for child in children(element):
             if not isinstance(child.tag, str):  # a comment
                 continue
@@ -181,7 +183,7 @@ def walk(
             inner = table.get(inner_path) if name == child.tag else None
             if inner is None:
                 if not rule.elsewhere:
-                    suggestion = _near(name, _children(rule.inside or path, table))
+                    suggestion = _find_near_name(name, _list_children(rule.inside or path, table))
                     unread.add(f"<{name}>", f"<{suggestion}>" if suggestion else "")
             elif inner.use == "rejected":
                 raise Unsupported(
@@ -194,17 +196,17 @@ def walk(
     return unread
 
 
-def _children(path: str, table: Table) -> list[str]:
+def _list_children(path: str, table: Table) -> list[str]:
     """List the tags that a table lists below a path."""
     split = (known.rpartition("/") for known in table)
     return [tag for parent, _, tag in split if parent == path]
 
 
-def _bare(name: str) -> str:
+def _format_name(name: str) -> str:
     """Format the name of an element or attribute as in the file."""
     return name.partition(" of <")[0].strip("<>")
 
 
-def _near(name: str, known: Sequence[str]) -> str:
+def _find_near_name(name: str, known: Sequence[str]) -> str:
     """Find the known name that a typo was probably meant to be, or ""."""
     return next(iter(difflib.get_close_matches(name, known, 1, MIN_LIKENESS)), "")

@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tarsus.errors import InvalidFile, TarsusError, quoted
-from tarsus.installation import missing_package
+from tarsus.errors import InvalidFile, TarsusError, quote
+from tarsus.installation import missing_package_error
 from tarsus.model.mechanism import Mechanism
 from tarsus.model.robot_files import file_bytes, require_file
 
@@ -30,7 +30,7 @@ def add_file_to_errors(file: str, path: Path | None = None) -> Iterator[None]:
     try:
         yield
     except TarsusError as error:
-        named = error.within(file)
+        named = error.with_context(file)
         named.subject = named.subject or str(path or file)
         raise named from None
 
@@ -47,7 +47,7 @@ def check_file_exists(path: str | Path) -> Path:
         path = Path(path).expanduser()
         exists, folder = path.exists(), path.is_dir()
     except (OSError, ValueError, RuntimeError):  # too long, with a null, or without a home folder
-        raise InvalidFile(f"{quoted(str(path))} is not a valid file name.", path) from None
+        raise InvalidFile(f"{quote(str(path))} is not a valid file name.", path) from None
     if folder:
         raise InvalidFile(f"{path} is a folder: give the .urdf, .xml or .sdf file in it.", path)
     if exists:
@@ -95,7 +95,7 @@ def import_library(name: str, purpose: str, extra: str = "") -> Any:
     try:
         return importlib.import_module(name)
     except ImportError:
-        raise missing_package(name.partition(".")[0], purpose, extra) from None
+        raise missing_package_error(name.partition(".")[0], purpose, extra) from None
 
 
 def xml_root(text: bytes | str) -> ET.Element:
@@ -124,7 +124,7 @@ def xml_root(text: bytes | str) -> ET.Element:
     return root
 
 
-def check_expanded(root: ET.Element) -> None:
+def reject_xacro(root: ET.Element) -> None:
     """Check that a file is not xacro: no xacro elements, no ${...} or $(...) in attributes.
 
     Raises

@@ -13,7 +13,7 @@ from tarsus.model.mechanism import WORLD, Body, Candidate, Frame, LoopJoint, Mec
 from tarsus.model.parts import MAX_LISTED
 from tarsus.model.poses import Pose, rotation_from_quaternion
 from tarsus.model.solids import Solid
-from tarsus.model.visuals import moved_to_world
+from tarsus.model.visuals import move_to_world
 
 KEYFRAMES = ("qpos0", "stand")  # the first that exists gives the pose of the base
 BASE = 0  # number of the body that is fixed
@@ -67,14 +67,16 @@ def fix_base(mechanism: Mechanism, height: float | None = None) -> Mechanism:
     return replace(
         mechanism,
         bodies=tuple(_without_base(body, base) for body in mechanism.bodies[1:]),
-        candidates=_on_other_bodies(mechanism.candidates),
-        frames=_on_other_bodies(mechanism.frames),
-        solids=_on_other_bodies(mechanism.solids),
+        candidates=_select_on_other_bodies(mechanism.candidates),
+        frames=_select_on_other_bodies(mechanism.frames),
+        solids=_select_on_other_bodies(mechanism.solids),
         edges=tuple(pair for pair in mechanism.edges if not set(pair) & set(on_base)),
         excluded=tuple(pair for pair in mechanism.excluded if name not in pair),
-        loops=tuple(_fixed_loop(loop, base) for loop in mechanism.loops if not _fixes_base(loop)),
+        loops=tuple(
+            _attach_loop_to_world(loop, base) for loop in mechanism.loops if not _fixes_base(loop)
+        ),
         keyframes={key: q[7:] for key, q in mechanism.keyframes.items()},
-        visuals=moved_to_world(mechanism.visuals, name, base),
+        visuals=move_to_world(mechanism.visuals, name, base),
         notes=(*mechanism.notes, note, *([unused] if on_base else [])),
         unsupported=(*mechanism.unsupported, *([unused] if on_base else [])),
     )
@@ -147,7 +149,7 @@ def _without_base(body: Body, base: Pose) -> Body:
     return replace(body, parent=WORLD, position=pose.position, rotation=pose.rotation)
 
 
-def _on_other_bodies(parts: tuple[T, ...]) -> tuple[T, ...]:
+def _select_on_other_bodies(parts: tuple[T, ...]) -> tuple[T, ...]:
     """Select the parts of all bodies but the base."""
     return tuple(replace(part, body=part.body - 1) for part in parts if part.body != BASE)
 
@@ -157,7 +159,7 @@ def _fixes_base(loop: LoopJoint) -> bool:
     return loop.child == BASE and loop.parent == WORLD
 
 
-def _fixed_loop(loop: LoopJoint, base: Pose) -> LoopJoint:
+def _attach_loop_to_world(loop: LoopJoint, base: Pose) -> LoopJoint:
     """Replace the base of a loop joint by the world."""
     child, parent = loop.child, loop.parent
     if BASE not in (parent, child):

@@ -117,7 +117,7 @@ class Joint:
         object.__setattr__(self, "axis", axis)
 
     @property
-    def rubs(self) -> bool:
+    def has_dry_friction(self) -> bool:
         """Whether the joint has dry friction, or a symbol for it."""
         constant = isinstance(self.dry_friction, int | float) and self.dry_friction == 0
         return not constant or self.friction is not None

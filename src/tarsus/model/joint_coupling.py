@@ -71,7 +71,7 @@ class JointCoupling:
             )
         if self.joint in self.leader_names:
             raise InvalidModel(
-                f"coupling {self.name!r}: joint {self.joint!r} follows itself.", self.joint
+                f"coupling {self.name!r}: joint {self.joint!r} cannot follow itself.", self.joint
             )
         object.__setattr__(self, "leaders", tuple(leaders))
 
@@ -113,7 +113,7 @@ def check_couplings(couplings: tuple[JointCoupling, ...], kinds: Mapping[str, st
     for coupling in couplings:
         if followers.count(coupling.joint) > 1:
             raise InvalidModel(
-                f"joint {coupling.joint!r} follows in two couplings: keep one of them.",
+                f"joint {coupling.joint!r} is the follower in two couplings: keep one of them.",
                 coupling.joint,
             )
         for name in (coupling.joint, *coupling.leader_names):

@@ -63,7 +63,7 @@ class ShapeReader:
     uri, scale
         Read the URI of a <mesh>, and its scale, shape (3,).
     solid
-        Reads the kind and size of a primitive, as of `Shape`; None for another element.
+        Reads the kind and size of a primitive, as in `Shape`; None for another element.
     """
 
     pose: Callable[[ET.Element], Pose]

@@ -46,13 +46,13 @@ def _joint(body: Body, q: Array) -> tuple[Array, Array, Array]:
     joint, turn, shift = body.joint, np.eye(3), np.zeros(3)
     motion = np.zeros((6, joint.nu))
     if joint.kind in ("free", "ball"):
-        skew = _skew(q[-3:])
+        skew = _build_skew(q[-3:])
         turn = np.eye(3) + 2 * q[-4] * skew + 2 * skew @ skew
         motion[:3, -3:] = np.eye(3)
     if joint.kind == "free":
         shift, motion[3:, :3] = q[:3], turn.T @ body.rotation.T
     if joint.kind == "hinge":
-        skew = _skew(joint.axis)
+        skew = _build_skew(joint.axis)
         turn = np.eye(3) + np.sin(q[0]) * skew + (1 - np.cos(q[0])) * skew @ skew
         motion[:3, 0] = joint.axis
     if joint.kind == "slide":
@@ -60,7 +60,7 @@ def _joint(body: Body, q: Array) -> tuple[Array, Array, Array]:
     return body.rotation @ turn, body.position + body.rotation @ shift, motion
 
 
-def _skew(v: Array) -> Array:
+def _build_skew(v: Array) -> Array:
     """Build the matrix of the cross product with v."""
     x, y, z = v
     return np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
@@ -68,5 +68,5 @@ def _skew(v: Array) -> Array:
 
 def _spatial(inertia: Inertia) -> Array:
     """Compute the spatial inertia, shape (6, 6), about the body's origin."""
-    c, m = _skew(inertia.com), inertia.mass
+    c, m = _build_skew(inertia.com), inertia.mass
     return np.block([[inertia.about_com - m * c @ c, m * c], [-m * c, m * np.eye(3)]])

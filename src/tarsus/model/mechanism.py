@@ -17,7 +17,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tarsus.errors import InvalidModel, Unsupported, unknown_name
+from tarsus.errors import InvalidModel, Unsupported, unknown_name_error
 from tarsus.model.file_actuators import FileActuator
 from tarsus.model.file_numbers import FileNumbers
 from tarsus.model.joint import Joint as Joint
@@ -67,7 +67,7 @@ class Inertia:
         about_com = np.array([[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]])
         return cls(mass, np.asarray(com, dtype=float), about_com)
 
-    def scaled(self, factor: float) -> Inertia:
+    def scale(self, factor: float) -> Inertia:
         """Scale the density by a factor."""
         return Inertia(factor * self.mass, self.com, factor * self.about_com)
 
@@ -228,7 +228,7 @@ class Visual:
     position, rotation
         Pose in the body's frame, shapes (3,) and (3, 3), in m.
     kind, size
-        As of `Shape`; the size of a mesh is its scale, shape (3,).
+        The same as in `Shape`; the size of a mesh is its scale, shape (3,).
     uri
         URI of a mesh.
     color
@@ -271,7 +271,7 @@ class Keyframes(dict[str, NDArray[np.float64]]):
     """Coordinates by name; an unknown name raises `UnknownName`, which suggests similar names."""
 
     def __missing__(self, name: str) -> NDArray[np.float64]:
-        raise unknown_name("keyframe", name, self)
+        raise unknown_name_error("keyframe", name, self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -406,7 +406,7 @@ class Mechanism:
             If no body has this name; the message suggests similar names.
         """
         if name not in self.body_names:
-            raise unknown_name("body", name, self.body_names)
+            raise unknown_name_error("body", name, self.body_names)
         return self.body_names.index(name)
 
     def joint_index(self, name: str) -> int:
@@ -418,7 +418,7 @@ class Mechanism:
             If no joint has this name; the message suggests similar names.
         """
         if name not in self.joint_names:
-            raise unknown_name("joint", name, self.joint_names)
+            raise unknown_name_error("joint", name, self.joint_names)
         return self.joint_names.index(name)
 
     def frame(self, name: str) -> Frame:
@@ -438,7 +438,7 @@ class Mechanism:
         if name in self.body_names:
             return Frame(name, self.body_index(name))
         others = [part.name for part in (*self.frames, *self.candidates)]
-        raise unknown_name("frame", name, [*self.body_names, *others])
+        raise unknown_name_error("frame", name, [*self.body_names, *others])
 
     def neutral(self) -> NDArray[np.float64]:
         """Create coordinates, shape (nq,), with all joints at zero and unit quaternions."""

@@ -34,16 +34,16 @@ def merge(mechanisms: Sequence[Mechanism], without_file: Collection[int] = ()) -
     known, renamed = set[str](), list[Mechanism]()
     for mechanism in mechanisms:
         number, candidate = 1, mechanism
-        while known & _names(candidate):
+        while known & _list_names(candidate):
             number += 1
-            candidate = _renamed(mechanism, f"_{number}")
-        known |= _names(candidate)
+            candidate = _rename(mechanism, f"_{number}")
+        known |= _list_names(candidate)
         renamed.append(candidate)
     # continue the numbers of bodies, and of explicit pairs
     first, *others = renamed
     bodies = np.cumsum([0, *(len(m.bodies) for m in renamed)]).tolist()
-    pairs = np.cumsum([0, *(_pair_count(m) for m in renamed)]).tolist()
-    shifted = [_renumbered(m, *starts) for m, *starts in zip(renamed, bodies, pairs, strict=False)]
+    pairs = np.cumsum([0, *(_count_pairs(m) for m in renamed)]).tolist()
+    shifted = [_renumber(m, *starts) for m, *starts in zip(renamed, bodies, pairs, strict=False)]
     other_q = np.concatenate([np.zeros(0), *(initial_coordinates(m) for m in others)])
     keyframes = {**first.keyframes, "stand": initial_coordinates(first)}
     return Mechanism(
@@ -65,11 +65,11 @@ def merge(mechanisms: Sequence[Mechanism], without_file: Collection[int] = ()) -
         material=first.material,
         signals=first.signals,
         timestep=first.timestep,
-        files=_files(renamed, without_file),
+        files=_collect_files(renamed, without_file),
     )
 
 
-def _files(
+def _collect_files(
     mechanisms: Sequence[Mechanism], without_file: Collection[int]
 ) -> tuple[FileNumbers, ...]:
     """Collect the contact numbers of each file; none if no file gives any."""
@@ -124,7 +124,7 @@ def _rotate(pose: Pose, quaternion: Array) -> Array:
     return quaternion_from_rotation(pose.rotation @ rotation_from_quaternion(quaternion))
 
 
-def _names(m: Mechanism) -> set[str]:
+def _list_names(m: Mechanism) -> set[str]:
     """List all names that must be unique, with their kind."""
     parts = {
         "body": m.body_names,
@@ -137,7 +137,7 @@ def _names(m: Mechanism) -> set[str]:
     return {f"{kind} {name}" for kind, names in parts.items() for name in names}
 
 
-def _renamed(m: Mechanism, ending: str) -> Mechanism:
+def _rename(m: Mechanism, ending: str) -> Mechanism:
     """Append an ending to all names of a mechanism."""
     if m.uncut is not None:
         raise Unsupported(
@@ -176,17 +176,17 @@ def _renamed(m: Mechanism, ending: str) -> Mechanism:
             replace(loop, joint=replace(loop.joint, name=loop.joint.name + ending))
             for loop in m.loops
         ),
-        files=tuple(file.renamed(ending) for file in m.files),
+        files=tuple(file.rename(ending) for file in m.files),
     )
 
 
-def _pair_count(m: Mechanism) -> int:
+def _count_pairs(m: Mechanism) -> int:
     """Count the explicit pairs of a mechanism's file, by the bits of its solids."""
     all_bits = sum((solid.bits for solid in m.solids), ())
     return max((bits // FIRST_PAIR_BIT).bit_length() for bits in (0, *all_bits))
 
 
-def _renumbered(m: Mechanism, start: int, pairs: int) -> Mechanism:
+def _renumber(m: Mechanism, start: int, pairs: int) -> Mechanism:
     """Renumber the bodies of a mechanism from `start`, and explicit pairs from `pairs`."""
 
     def on(number: int) -> int:

@@ -65,7 +65,7 @@ def load_scene(path: Path, files: RobotFiles, purpose: str, **options: Any) -> A
         def get(self, key: str) -> bytes:
             names = dict.fromkeys([key, key.strip(), unquote(key), key.replace("\\", "/")])
             try:
-                file = files.existing(key, [self.folder / name for name in names])
+                file = files.find_existing(key, [self.folder / name for name in names])
                 if file is None:
                     raise FileNotFoundError(key)
                 return file_bytes(file, MAX_ASSET_BYTES)
@@ -94,7 +94,7 @@ def load_scene(path: Path, files: RobotFiles, purpose: str, **options: Any) -> A
     else:
         if not errors:
             return scene
-    raise errors[0].within(f"the mesh {path.name}") from None
+    raise errors[0].with_context(f"the mesh {path.name}") from None
 
 
 def meters(units: object) -> float:
@@ -106,7 +106,7 @@ def meters(units: object) -> float:
 @lru_cache(maxsize=512)
 def _hull_vertices(path: Path, stamp: int, files: RobotFiles) -> Array:
     """Compute the hull of a mesh file with the modification time `stamp`, in ns."""
-    from tarsus.model.candidates import hull
+    from tarsus.model.candidates import hull_vertices
 
     scene = load_scene(path, files, "reading a mesh", skip_materials=True)
     mesh = scene.to_mesh()
@@ -118,6 +118,6 @@ def _hull_vertices(path: Path, stamp: int, files: RobotFiles) -> Array:
             f"the mesh {path.name} has vertices that are not finite or lie beyond {LARGEST:g} m.",
             path.name,
         )
-    vertices = hull(all_vertices)
+    vertices = hull_vertices(all_vertices)
     vertices.setflags(write=False)
     return vertices

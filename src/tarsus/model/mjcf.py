@@ -30,8 +30,8 @@ from tarsus.model.mjcf_compile import (
     report_obsolete,
 )
 from tarsus.model.mjcf_contacts import (
-    colliding,
     contact_fields,
+    find_colliding_geoms,
     material,
     report_contacts,
     report_ground,
@@ -43,7 +43,7 @@ from tarsus.model.mjcf_schema import walk_mjcf
 from tarsus.model.mjcf_source import UNNAMED, Source
 from tarsus.model.mjcf_unsupported import report_unsupported
 from tarsus.model.motors import joints_of_floating_robot, with_motors
-from tarsus.model.parts import MAX_LISTED, Part, Report, Welded, weld
+from tarsus.model.parts import MAX_LISTED, Part, Report, WeldResult, weld
 from tarsus.model.poses import Pose, rotation_about, rotation_from_quaternion, shift
 
 Array = NDArray[np.float64]
@@ -101,9 +101,9 @@ def read_mjcf(
         try:
             model = compile_model(mjcf)
         except UnknownName as error:
-            raise _suggesting_a_scene(error, path) from None
+            raise _suggest_scene(error, path) from None
         report = Report(file)
-        mechanism = _mechanism(model, mjcf, report, fallback)
+        mechanism = _build_mechanism(model, mjcf, report, fallback)
         mechanism = _with_motors(mechanism, model, driven, report)
         if mjcf.document.has_attribute("option", "timestep"):
             mechanism = replace(mechanism, timestep=float(model.opt.timestep))
@@ -134,7 +134,7 @@ def _with_motors(
     return replace(with_motors(mechanism, driven, efforts), **notes)
 
 
-def _suggesting_a_scene(error: UnknownName, path: Path | None) -> UnknownName:
+def _suggest_scene(error: UnknownName, path: Path | None) -> UnknownName:
     """Extend the error by a scene to load instead, if one in its folder includes the file."""
     scenes = including_scenes(path) if path else []
     if not scenes:
@@ -143,14 +143,14 @@ def _suggesting_a_scene(error: UnknownName, path: Path | None) -> UnknownName:
     return UnknownName(message, error.subject)
 
 
-def _mechanism(model: Any, source: Source, report: Report, fallback_name: str) -> Mechanism:
+def _build_mechanism(model: Any, source: Source, report: Report, fallback_name: str) -> Mechanism:
     """Build the mechanism of a compiled model; `fallback_name` is for a model without a name."""
     report_missing(source, report)
     report_obsolete(source, report)
     report_base_joints(source, report)
     walk_mjcf(source.document).report(report)
     check_ranges(model)
-    parts, owner, anchors = _parts(model)
+    parts, owner, anchors = _build_parts(model)
     welded = weld(parts, report)
     report_unsupported(model, report)
     report_contacts(model, report)
@@ -169,9 +169,9 @@ def _mechanism(model: Any, source: Source, report: Report, fallback_name: str) -
         actuators=actuators(model, report),
         file_actuators=file_actuators(model),
         signals=signals(model),
-        keyframes=_keyframes(model),
+        keyframes=_read_keyframes(model),
         material=material(model),
-        excluded=_excluded(model, welded, owner),
+        excluded=_list_excluded_pairs(model, welded, owner),
         gravity_acceleration=_gravity(model),
         notes=tuple(report.notes),
         unsupported=tuple(report.unsupported),
@@ -180,7 +180,7 @@ def _mechanism(model: Any, source: Source, report: Report, fallback_name: str) -
     )
 
 
-def _parts(model: Any) -> tuple[list[Part], list[int], list[Array]]:
+def _build_parts(model: Any) -> tuple[list[Part], list[int], list[Array]]:
     """Build a model's parts; find the part and the joint's anchor of each MuJoCo body.
 
     The part of the world is WORLD. An anchor, shape (3,), is a position in the body's frame.
@@ -190,7 +190,7 @@ def _parts(model: Any) -> tuple[list[Part], list[int], list[Array]]:
     frictions = read_friction(model)
     parts: list[Part] = []
     owner, anchors = [WORLD], [np.zeros(3)]
-    world_shapes = _shapes(model, 0, Pose())
+    world_shapes = _read_shapes(model, 0, Pose())
     if world_shapes:
         parts.append(Part("worldbody", WORLD, shapes=world_shapes))
     for body in range(1, model.nbody):
@@ -213,7 +213,7 @@ def _parts(model: Any) -> tuple[list[Part], list[int], list[Array]]:
             last = _joint(model, first + count - 1, joints[first + count - 1], frictions)
             step, anchor = _to_joint(model, first + count - 1, anchor)
             pose = Pose() if last.kind == "free" else pose @ step
-        parts.append(_carrier(model, body, Part(names[body], above, pose, last), anchor))
+        parts.append(_build_part(model, body, Part(names[body], above, pose, last), anchor))
         owner.append(len(parts) - 1)
         anchors.append(anchor)
     return parts, owner, anchors
@@ -236,7 +236,7 @@ def _to_joint(model: Any, number: int, from_anchor: Array) -> tuple[Pose, Array]
     return Pose(offset, rotation), anchor
 
 
-def _carrier(model: Any, body: int, part: Part, anchor: Array) -> Part:
+def _build_part(model: Any, body: int, part: Part, anchor: Array) -> Part:
     """Build the part with its inertia, shapes and sites, relative to the joint's anchor."""
     from_anchor = shift(-anchor)
     rotation = rotation_from_quaternion(model.body_iquat[body])
@@ -255,7 +255,7 @@ def _carrier(model: Any, body: int, part: Part, anchor: Array) -> Part:
     ]
     if anchor.any():
         sites.insert(0, (f"{part.name}/origin", from_anchor))
-    shapes = _shapes(model, body, from_anchor)
+    shapes = _read_shapes(model, body, from_anchor)
     return Part(part.name, part.parent, part.pose, part.joint, inertia, shapes, tuple(sites))
 
 
@@ -295,11 +295,11 @@ def _pose(model: Any, kind: str, number: int) -> Pose:
     return Pose(position, rotation_from_quaternion(getattr(model, f"{kind}_quat")[number]))
 
 
-def _shapes(model: Any, body: int, from_anchor: Pose) -> tuple[Shape, ...]:
+def _read_shapes(model: Any, body: int, from_anchor: Pose) -> tuple[Shape, ...]:
     """Read the shapes of a MuJoCo body that can collide, relative to its joint's anchor."""
     shapes, fields = list[Shape](), contact_fields(model)
     on_body = np.flatnonzero(model.geom_bodyid == body)
-    for geom in np.intersect1d(on_body, colliding(model)).tolist():
+    for geom in np.intersect1d(on_body, find_colliding_geoms(model)).tolist():
         kind = int(model.geom_type[geom])
         if kind in (PLANE, HFIELD):
             continue
@@ -316,7 +316,7 @@ def _shapes(model: Any, body: int, from_anchor: Pose) -> tuple[Shape, ...]:
     return tuple(shapes)
 
 
-def _keyframes(model: Any) -> dict[str, Array]:
+def _read_keyframes(model: Any) -> dict[str, Array]:
     """Read the file's keyframes, and `qpos0`, the pose in which the file draws the robot."""
     rows = {model.key(k).name or f"key_{k}": model.key_qpos[k] for k in range(model.nkey)}
     rows.setdefault("qpos0", model.qpos0)
@@ -341,7 +341,9 @@ def _unit_quaternions(model: Any, keyframe: str, q: Array) -> Array:
     return q
 
 
-def _excluded(model: Any, welded: Welded, owner: list[int]) -> tuple[tuple[str, str], ...]:
+def _list_excluded_pairs(
+    model: Any, welded: WeldResult, owner: list[int]
+) -> tuple[tuple[str, str], ...]:
     """List pairs of bodies that never collide, by name; welded links by their bodies."""
     pairs: list[tuple[str, str]] = []
     for signature in np.array(model.exclude_signature).tolist():

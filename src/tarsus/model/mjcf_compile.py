@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tarsus.errors import InvalidFile, TarsusError, UnknownName, join_names, unknown_name
+from tarsus.errors import InvalidFile, TarsusError, UnknownName, join_names, unknown_name_error
 from tarsus.model.conventions import mujoco_joint_names
 from tarsus.model.files import import_library
 from tarsus.model.mjcf_document import Document
@@ -63,7 +63,7 @@ def compile_model(source: Source) -> Any:
     if source.missing:
         # pictures alone need a mesh if the physics does not depend on its stand-in's size
         other = _compile_with_stand_ins(source, 2.0)
-        physics = zip(_physical_values(model), _physical_values(other), strict=True)
+        physics = zip(_collect_physical_values(model), _collect_physical_values(other), strict=True)
         if any(not np.array_equal(a, b) for a, b in physics):
             raise InvalidFile(
                 "meshes that collisions or masses need are not found:"
@@ -149,7 +149,7 @@ def _compile_with_stand_ins(source: Source, size: float, edit: Edit | None = Non
         Function that changes the model before it is compiled.
     """
     mujoco = import_library("mujoco", "reading MJCF")
-    assets = source.assets | {name: _stand_in(name, size) for name in source.missing}
+    assets = source.assets | {name: _create_stand_in(name, size) for name in source.missing}
     edits = [edit] if edit else []
     try:
         model = mujoco.MjModel.from_xml_string(source.text, assets)
@@ -164,7 +164,7 @@ def _compile_with_stand_ins(source: Source, size: float, edit: Edit | None = Non
         return spec.compile()
     except Exception as error:  # MuJoCo's own errors, and those of allocation
         message = source.with_file_names(" ".join(str(error).split()))
-        raise _explained(message, source.document) from None
+        raise _explain_error(message, source.document) from None
 
 
 def _add_floor(spec: Any, excluded: Sequence[tuple[str, str]]) -> None:
@@ -178,7 +178,7 @@ def _add_floor(spec: Any, excluded: Sequence[tuple[str, str]]) -> None:
         spec.add_exclude(bodyname1=one, bodyname2=other)
 
 
-def _stand_in(name: str, size: float) -> bytes:
+def _create_stand_in(name: str, size: float) -> bytes:
     """Create the bytes of a tetrahedron (.obj), or of a picture of one pixel."""
     if not name.endswith(".obj"):
         return PIXEL
@@ -186,7 +186,7 @@ def _stand_in(name: str, size: float) -> bytes:
     return "\n".join([*points, *(f"f {a + 1} {b + 1} {c + 1}" for a, b, c in SIDES)]).encode()
 
 
-def _physical_values(model: Any) -> list[Any]:
+def _collect_physical_values(model: Any) -> list[Any]:
     """Collect the masses of a model, and the shapes that can collide."""
     paired = {*np.array(model.pair_geom1).tolist(), *np.array(model.pair_geom2).tolist()}
     touching = (np.array(model.geom_contype) | np.array(model.geom_conaffinity)) != 0
@@ -196,18 +196,18 @@ def _physical_values(model: Any) -> list[Any]:
     return [np.array(a) for a in bodies] + [np.array(a)[touching] for a in shapes]
 
 
-def _explained(message: str, document: Document) -> TarsusError:
+def _explain_error(message: str, document: Document) -> TarsusError:
     """Convert MuJoCo's error message to an error that suggests similar names for unknown ones."""
     quoted = set(QUOTED.findall(message))
-    if error := _unknown_reference(quoted, document):
+    if error := _unknown_reference_error(quoted, document):
         return error
     unread = walk_mjcf(document)
-    suggestion = next((meant for name in sorted(quoted) if (meant := unread.near(name))), "")
+    suggestion = next((meant for name in sorted(quoted) if (meant := unread.find_near(name))), "")
     hint = f"; did you mean {suggestion}?" if suggestion else ""
     return InvalidFile(f"MuJoCo cannot compile this model: {message}{hint}")
 
 
-def _unknown_reference(quoted: set[str], document: Document) -> UnknownName | None:
+def _unknown_reference_error(quoted: set[str], document: Document) -> UnknownName | None:
     """Create an error for a quoted name that the file uses but does not define."""
     known, references = dict[str, set[str]](), []
     for element in document.elements():
@@ -224,5 +224,7 @@ def _unknown_reference(quoted: set[str], document: Document) -> UnknownName | No
     for tag, key, kind, value in references:
         if kind in (*KINDS, CLASS) and value not in known.get(kind, ()):
             what = "default class" if kind == CLASS else kind
-            return unknown_name(what, value, known.get(kind, ())).within(f"{key} of <{tag}>")
+            return unknown_name_error(what, value, known.get(kind, ())).with_context(
+                f"{key} of <{tag}>"
+            )
     return None

@@ -32,7 +32,7 @@ SOFTNESS_RANGES = {  # to which MuJoCo clips these numbers
 MIN_SOLMIX = 1e-15  # mjMINVAL
 
 
-def colliding(model: Any) -> list[int]:
+def find_colliding_geoms(model: Any) -> list[int]:
     """Find the geoms that can collide, by their bits or in an explicit pair."""
     paired = {*np.array(model.pair_geom1).tolist(), *np.array(model.pair_geom2).tolist()}
     bits = np.array(model.geom_contype) | np.array(model.geom_conaffinity)
@@ -69,11 +69,11 @@ def contact_fields(model: Any) -> list[dict[str, Any]]:
     These are its bits, its priority, and its friction as a factor on the law's: its own, that of
     explicit pairs with the ground, and that of explicit pairs with geoms that move.
     """
-    law = _law_friction(model, frictions(model))
+    law = _choose_law_friction(model, frictions(model))
     geom_frictions, on_ground, among_moving = (
-        _geom_frictions(model),
+        _read_geom_frictions(model),
         ground_pairs(model),
-        _moving_pairs(model),
+        _read_moving_pairs(model),
     )
 
     def factor(value: float | None, default: float | None) -> float | None:
@@ -101,7 +101,7 @@ def material(model: Any) -> dict[str, float]:
         return {}
     numbers: dict[str, float] = {}
     if any(value != 1.0 for value in friction.values()):
-        numbers["mu"] = _law_friction(model, friction)
+        numbers["mu"] = _choose_law_friction(model, friction)
     geom = reference_geom(model, friction)
     ref, imp = np.array(model.geom_solref[geom]), np.array(model.geom_solimp[geom])
     given = dict(zip(SOFTNESS, (*ref, *imp), strict=True))
@@ -116,21 +116,22 @@ def material(model: Any) -> dict[str, float]:
 
 
 def report_contacts(model: Any, report: Report) -> None:
-    """Add notes on plugins, softness, which one law models, and friction of explicit pairs."""
+    """Add notes on plugins, contact softness and the friction of explicit pairs."""
     if np.any(np.array(model.geom_plugin) >= 0):
-        report.note("A geom with a plugin touches by its mesh.")
+        report.note("Geoms with a plugin collide as their meshes.")
     soft = [name for name in material(model) if name != "mu"]
     if soft:
-        report.note(f"Softness of contacts acts under the law 'soft_convex': {', '.join(soft)}.")
+        report.note(
+            f"Contact softness has an effect only under the law 'soft_convex': {', '.join(soft)}."
+        )
     with_ground, moving = (pair_names(model, count) for count in (1, 2))
     if with_ground:
         report.note(
-            "Friction on the ground is that of explicit pairs:"
-            f" {join_names(with_ground, MAX_LISTED)}."
+            f"Explicit pairs set the friction on the ground: {join_names(with_ground, MAX_LISTED)}."
         )
     if moving:
         report.note(
-            "Friction of geoms that move on each other is that of their explicit pairs:"
+            "Explicit pairs set the friction between moving geoms:"
             f" {join_names(moving, MAX_LISTED)}."
         )
 
@@ -146,13 +147,13 @@ def differing_softness(model: Any) -> list[str]:
     return [geom_name(model, g) for g in geoms[np.any(softness != reference, axis=1)]]
 
 
-def direct_softness(model: Any) -> list[str]:
+def geoms_with_direct_softness(model: Any) -> list[str]:
     """Find geoms with solref of the form (-stiffness, -damping), by name."""
     refs = np.array(model.geom_solref)
     return [geom_name(model, g) for g in sorted(frictions(model)) if np.any(refs[g] <= 0)]
 
 
-def margins(model: Any) -> list[str]:
+def geoms_with_margin(model: Any) -> list[str]:
     """Find geoms with a contact margin or gap, by name."""
     wide = (np.array(model.geom_margin) != 0) | (np.array(model.geom_gap) != 0)
     return [geom_name(model, g) for g in sorted(frictions(model)) if wide[g]]
@@ -166,7 +167,7 @@ def pair_names(model: Any, moving: int) -> list[str]:
     return [
         model.pair(k).name or f"pair {k}"
         for k in range(model.npair if frictions(model) else 0)
-        if len(_moving_geoms(model, k)) == moving
+        if len(_find_moving_geoms(model, k)) == moving
     ]
 
 
@@ -176,7 +177,7 @@ def excluded_from_ground(model: Any) -> list[str]:
     In a file without anything fixed, these are the geoms that it excludes from the world itself.
     """
     bits, hosts = collision_bits(model), model.geom_bodyid
-    fixed = [g for g in colliding(model) if model.body_weldid[hosts[g]] == 0]
+    fixed = [g for g in find_colliding_geoms(model) if model.body_weldid[hosts[g]] == 0]
     names = []
     for geom in sorted(frictions(model)):
         body = int(hosts[geom])
@@ -200,14 +201,14 @@ def frictions(model: Any) -> dict[int, float]:
 
     It is the geom's own, or that of its explicit pair with a fixed geom.
     """
-    return _geom_frictions(model) | ground_pairs(model)
+    return _read_geom_frictions(model) | ground_pairs(model)
 
 
 def ground_pairs(model: Any) -> dict[int, float]:
     """Read the sliding friction of moving geoms in their first explicit pair with a fixed one."""
     result: dict[int, float] = {}
     for k in range(model.npair):
-        if len(geoms := _moving_geoms(model, k)) == 1:
+        if len(geoms := _find_moving_geoms(model, k)) == 1:
             result.setdefault(geoms[0], _pair_friction(model, k))
     return result
 
@@ -225,16 +226,16 @@ def report_ground(model: Any, report: Report) -> None:
     reference = reference_geom(model, friction)
     if reference in ground_pairs(model):
         return
-    fixed = [g for g in colliding(model) if model.body_weldid[model.geom_bodyid[g]] == 0]
+    fixed = [g for g in find_colliding_geoms(model) if model.body_weldid[model.geom_bodyid[g]] == 0]
     _report_ground_friction(model, report, reference, friction[reference], fixed)
     _report_ground_softness(model, report, reference, fixed)
 
 
-def _moving_pairs(model: Any) -> dict[int, dict[int, float]]:
+def _read_moving_pairs(model: Any) -> dict[int, dict[int, float]]:
     """Read the sliding friction of explicit pairs of moving geoms, by geom and by pair."""
     result: dict[int, dict[int, float]] = {}
     for k in range(model.npair):
-        if len(geoms := _moving_geoms(model, k)) == 2:
+        if len(geoms := _find_moving_geoms(model, k)) == 2:
             for geom in geoms:
                 result.setdefault(geom, {})[k] = _pair_friction(model, k)
     return result
@@ -245,19 +246,19 @@ def _pair_friction(model: Any, pair: int) -> float:
     return 0.0 if frictionless else float(model.pair_friction[pair, 0])
 
 
-def _moving_geoms(model: Any, pair: int) -> list[int]:
+def _find_moving_geoms(model: Any, pair: int) -> list[int]:
     """Find the geoms of an explicit pair that are not fixed to the world."""
     ends = int(model.pair_geom1[pair]), int(model.pair_geom2[pair])
     return [geom for geom in ends if model.body_weldid[model.geom_bodyid[geom]] != 0]
 
 
-def _geom_frictions(model: Any) -> dict[int, float]:
+def _read_geom_frictions(model: Any) -> dict[int, float]:
     """Read the sliding friction of every geom of a body that moves.
 
     It is 0 for a frictionless geom (condim 1) whose priority makes its condim count.
     """
     result: dict[int, float] = {}
-    for geom in colliding(model):
+    for geom in find_colliding_geoms(model):
         fixed = model.body_weldid[model.geom_bodyid[geom]] == 0
         if fixed or model.geom_type[geom] in (PLANE, HFIELD):
             continue
@@ -266,7 +267,7 @@ def _geom_frictions(model: Any) -> dict[int, float]:
     return result
 
 
-def _law_friction(model: Any, frictions: dict[int, float]) -> float:
+def _choose_law_friction(model: Any, frictions: dict[int, float]) -> float:
     """Choose the reference geom's friction; the largest of all if it has none."""
     return (
         (frictions[reference_geom(model, frictions)] or max(frictions.values()))
@@ -284,7 +285,7 @@ def _report_ground_friction(
     """
     geoms_by_friction: dict[float, list[str]] = {}
     for geom in fixed:
-        mixed = _mixed_friction(model, reference, geom)
+        mixed = _select_mixed_friction(model, reference, geom)
         if (friction != 1 or _gives_friction(model, geom)) and mixed != friction:
             geoms_by_friction.setdefault(mixed, []).append(geom_name(model, geom))
     for mixed, names in geoms_by_friction.items():
@@ -367,7 +368,7 @@ def _gives_friction(model: Any, geom: int) -> bool:
     )
 
 
-def _mixed_friction(model: Any, a: int, b: int) -> float:
+def _select_mixed_friction(model: Any, a: int, b: int) -> float:
     """Select the sliding friction of two geoms: the higher priority's, or else the larger."""
     priority = model.geom_priority
     count = [a, b] if priority[a] == priority[b] else [max(a, b, key=lambda geom: priority[geom])]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from tarsus.model.joint_coupling import JointCoupling, Leader, find_cycle
 from tarsus.model.mechanism import WORLD, Joint, LoopJoint
-from tarsus.model.parts import Report, Welded
+from tarsus.model.parts import Report, WeldResult
 from tarsus.model.poses import Pose, rotation_from_quaternion, shift
 
 Array = NDArray[np.float64]
@@ -57,7 +57,7 @@ class _Coupling:
 def is_simulated(model: Any, number: int) -> bool:
     """Return whether an equality constraint closes a loop or couples joints."""
     coupled = (coupling.equality for coupling in _couplings(model))
-    return number in _active(model, CONNECT, WELD) or number in coupled
+    return number in _find_active_equalities(model, CONNECT, WELD) or number in coupled
 
 
 def coupling_tendons(model: Any) -> set[int]:
@@ -72,7 +72,7 @@ def rigid_ranges(model: Any) -> set[int]:
 
 
 def loop_joints(
-    model: Any, welded: Welded, owner: list[int], anchors: list[Array]
+    model: Any, welded: WeldResult, owner: list[int], anchors: list[Array]
 ) -> tuple[LoopJoint, ...]:
     """Create a ball joint for every active `connect`, and a fixed joint for every `weld`.
 
@@ -88,9 +88,9 @@ def loop_joints(
         Position of each MuJoCo body's joint in the body's frame, in m.
     """
     loops = []
-    for number in _active(model, CONNECT, WELD):
+    for number in _find_active_equalities(model, CONNECT, WELD):
         ends = [_end(model, number, end) for end in (0, 1)]
-        first, second = (_in_mechanism(welded, owner, anchors, *end) for end in ends)
+        first, second = (_find_in_mechanism(welded, owner, anchors, *end) for end in ends)
         if second[0] == WORLD:
             first, second = second, first
         if second[0] == WORLD or first[0] == second[0]:
@@ -148,14 +148,14 @@ def _couplings(model: Any) -> list[_Coupling]:
     A tendon whose joints all follow others, or would follow themselves, couples nothing.
     """
     result = []
-    for number in _active(model, JOINT):
+    for number in _find_active_equalities(model, JOINT):
         follower, leader = int(model.eq_obj1id[number]), int(model.eq_obj2id[number])
         polynomial = Polynomial(model.eq_data[number, :5])
         name = model.equality(number).name or f"joint_{number}"
         leaders = () if leader == NO_JOINT else ((leader, polynomial - polynomial.coef[0]),)
         result.append(_Coupling(name, follower, float(polynomial.coef[0]), leaders, number))
     leaders_of = {coupling.follower: [x for x, _ in coupling.leaders] for coupling in result}
-    tied = [_tied_tendons(model, number) for number in _active(model, TENDON)]
+    tied = [_tied_tendons(model, number) for number in _find_active_equalities(model, TENDON)]
     for candidates in (*tied, *_short_ranges(model)):
         for coupling in candidates:
             joint, leaders = coupling.follower, [x for x, _ in coupling.leaders]
@@ -175,10 +175,10 @@ def _tied_tendons(model: Any, number: int) -> list[_Coupling]:
     """
     tendons = int(model.eq_obj1id[number]), int(model.eq_obj2id[number])
     polynomial = Polynomial(model.eq_data[number, :5]).trim()
-    terms = _joint_terms(model, tendons[0])
+    terms = _read_joint_terms(model, tendons[0])
     others: list[Term] = []
     if tendons[1] != NO_TENDON:
-        second = _joint_terms(model, tendons[1])
+        second = _read_joint_terms(model, tendons[1])
         if second is None or (len(second) > 1 and polynomial.degree() > 1):
             return []
         change = polynomial - polynomial.coef[0]
@@ -196,7 +196,7 @@ def _short_ranges(model: Any) -> list[list[_Coupling]]:
     result = []
     for tendon in np.flatnonzero(np.array(model.tendon_limited)).tolist():
         lower, upper = (float(end) for end in model.tendon_range[tendon])
-        terms = _joint_terms(model, tendon)
+        terms = _read_joint_terms(model, tendon)
         if terms is None or upper - lower > MAX_RIGID_RANGE:
             continue
         drawn = sum(a * _reference(model, joint) for joint, a in terms)
@@ -240,7 +240,7 @@ def _reference(model: Any, joint: int) -> float:
     return float(model.qpos0[model.jnt_qposadr[joint]])
 
 
-def _joint_terms(model: Any, tendon: int) -> list[tuple[int, float]] | None:
+def _read_joint_terms(model: Any, tendon: int) -> list[tuple[int, float]] | None:
     """Read the joints of a fixed tendon with their coefficients; None for a spatial tendon."""
     start, count = int(model.tendon_adr[tendon]), int(model.tendon_num[tendon])
     wraps = range(start, start + count)
@@ -249,7 +249,7 @@ def _joint_terms(model: Any, tendon: int) -> list[tuple[int, float]] | None:
     return [(int(model.wrap_objid[k]), float(model.wrap_prm[k])) for k in wraps]
 
 
-def _active(model: Any, *kinds: int) -> list[int]:
+def _find_active_equalities(model: Any, *kinds: int) -> list[int]:
     """Find the numbers of the active equality constraints of these types."""
     return [n for n in range(model.neq) if model.eq_type[n] in kinds and model.eq_active0[n]]
 
@@ -269,8 +269,8 @@ def _end(model: Any, number: int, end: int) -> tuple[int, Pose]:
     return thing, Pose(data[3:6], rotation_from_quaternion(data[6:10]))
 
 
-def _in_mechanism(
-    welded: Welded, owner: list[int], anchors: list[Array], body: int, pose: Pose
+def _find_in_mechanism(
+    welded: WeldResult, owner: list[int], anchors: list[Array], body: int, pose: Pose
 ) -> tuple[int, Pose]:
     """Find the mechanism's body that carries a pose of a MuJoCo body, and the pose in it."""
     if body == 0:

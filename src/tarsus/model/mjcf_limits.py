@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from tarsus.errors import InvalidFile, InvalidModel, Unsupported, quoted
+from tarsus.errors import InvalidFile, InvalidModel, Unsupported, quote
 from tarsus.model.check import LARGEST
 from tarsus.model.conventions import mujoco_joint_names
 from tarsus.model.mjcf_actuators import controls
@@ -86,7 +86,7 @@ def _count(document: Document, known: dict[ET.Element, tuple[float, float]]) -> 
             raise Unsupported(
                 f"the elements are nested more than {MAX_DEPTH} levels deep.", element.tag
             )
-        points = _points(element)
+        points = _count_points(element)
         if points > MAX_POINTS:
             raise Unsupported(
                 f"<{element.tag}> is too large: it has {points:g} points or bytes; the limit is"
@@ -126,7 +126,7 @@ def _all_elements(document: Document) -> Iterator[tuple[ET.Element, float, int]]
             stack.append((document.trees[element], repetitions, depth + 1))
 
 
-def _points(element: ET.Element) -> float:
+def _count_points(element: ET.Element) -> float:
     """Count the points or bytes that MuJoCo generates for an element, if the number is known."""
     names = SIZE_ATTRIBUTES.get(element.tag, ())
     return math.prod(_product(element.get(name, "")) for name in names) if names else 0.0
@@ -134,10 +134,10 @@ def _points(element: ET.Element) -> float:
 
 def _product(text: str) -> float:
     """Multiply the numbers of an attribute; 1 if MuJoCo rejects the attribute."""
-    return math.prod(_numbers(text) or [1.0])
+    return math.prod(_read_numbers(text) or [1.0])
 
 
-def _numbers(text: str) -> list[float]:
+def _read_numbers(text: str) -> list[float]:
     """Read an attribute's numbers; none if it contains anything else."""
     try:
         return [float(word) for word in text.split()]
@@ -152,10 +152,10 @@ def _check_numbers(element: ET.Element) -> None:
         # MuJoCo 4.0.0 gives up on an empty anchor, and hangs on the next file
         if key == "anchor" and not text.strip():
             raise InvalidFile(f"<{element.tag}>: anchor must be three numbers; it is empty.", key)
-        if not all(abs(number) <= LARGEST for number in _numbers(text)):
+        if not all(abs(number) <= LARGEST for number in _read_numbers(text)):
             raise InvalidFile(
                 f"<{element.tag}>: {key} must be finite and at most {LARGEST:g} in SI units, not"
-                f" {quoted(text)}.",
+                f" {quote(text)}.",
                 key,
             )
 

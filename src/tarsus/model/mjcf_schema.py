@@ -14,7 +14,7 @@ from dataclasses import replace
 from tarsus.model.file_schema import (
     ElementRule,
     Table,
-    Unread,
+    UnsupportedItems,
     no_effect,
     reported,
     supported,
@@ -41,7 +41,7 @@ OBSOLETE: dict[str, dict[str, str | None]] = {
 }
 
 
-def _actuator(why: str, attributes: str = "", law: str = "") -> ElementRule:
+def _create_actuator(why: str, attributes: str = "", law: str = "") -> ElementRule:
     """Create the rule for an actuator element.
 
     Parameters
@@ -68,7 +68,7 @@ def _actuator(why: str, attributes: str = "", law: str = "") -> ElementRule:
     )
 
 
-def _equality(why: str, attributes: str, soft: str = "") -> ElementRule:
+def _create_equality(why: str, attributes: str, soft: str = "") -> ElementRule:
     """Create the rule of an equality constraint that is simulated."""
     return supported(
         why,
@@ -216,16 +216,16 @@ MJCF: Table = {
     "mujoco/contact/exclude": supported("", "name body1 body2"),
     # constraints
     "mujoco/equality": supported(),
-    "mujoco/equality/connect": _equality(
+    "mujoco/equality/connect": _create_equality(
         "a ball joint that closes a loop", "body1 body2 anchor site1 site2"
     ),
-    "mujoco/equality/weld": _equality(
+    "mujoco/equality/weld": _create_equality(
         "a fixed joint that closes a loop",
         "body1 body2 anchor relpose site1 site2",
         "torquescale",
     ),
-    "mujoco/equality/joint": _equality("a coupling of two joints", "joint1 joint2 polycoef"),
-    "mujoco/equality/tendon": _equality(
+    "mujoco/equality/joint": _create_equality("a coupling of two joints", "joint1 joint2 polycoef"),
+    "mujoco/equality/tendon": _create_equality(
         "a coupling of joints, for fixed tendons",
         "tendon1 tendon2 polycoef",
     ),
@@ -248,37 +248,39 @@ MJCF: Table = {
     "mujoco/tendon/spatial": reported("tendons are not simulated", TENDONS),
     # actuators
     "mujoco/actuator": supported("one signal that drives one hinge or slide"),
-    "mujoco/actuator/general": _actuator(
+    "mujoco/actuator/general": _create_actuator(
         "affine laws without state, or with a filter or an integrator",
         "gaintype gainprm biastype biasprm dyntype dynprm actearly actlimited actrange"
         " inheritrange",
         "gaintype biastype dyntype actdim input ffrange velrange",
     ),
-    "mujoco/actuator/motor": _actuator("a torque or force"),
-    "mujoco/actuator/position": _actuator(
+    "mujoco/actuator/motor": _create_actuator("a torque or force"),
+    "mujoco/actuator/position": _create_actuator(
         "a position controller", "kp kv dampratio timeconst inheritrange"
     ),
-    "mujoco/actuator/velocity": _actuator("a velocity controller", "kv"),
-    "mujoco/actuator/intvelocity": _actuator(
+    "mujoco/actuator/velocity": _create_actuator("a velocity controller", "kv"),
+    "mujoco/actuator/intvelocity": _create_actuator(
         "a position controller with an integrated signal",
         "kp kv dampratio actlimited actrange inheritrange",
     ),
-    "mujoco/actuator/damper": _actuator("a damper", "kv"),
-    "mujoco/actuator/cylinder": _actuator("a filtered force", "timeconst area diameter bias"),
-    "mujoco/actuator/muscle": _actuator(
+    "mujoco/actuator/damper": _create_actuator("a damper", "kv"),
+    "mujoco/actuator/cylinder": _create_actuator(
+        "a filtered force", "timeconst area diameter bias"
+    ),
+    "mujoco/actuator/muscle": _create_actuator(
         "a motor with the same limits",
         law="timeconst tausmooth range force scale lmin lmax vmax fpmax fvmax",
     ),
-    "mujoco/actuator/pid": _actuator(
+    "mujoco/actuator/pid": _create_actuator(
         "a motor with the same limits",
         law="kp ki kv dampratio imax slewmax input inheritrange posrange velrange ffrange",
     ),
-    "mujoco/actuator/dcmotor": _actuator(
+    "mujoco/actuator/dcmotor": _create_actuator(
         "a motor with the same limits",
         law="cogging controller inductance input lugre motorconst nominal resistance saturation"
         " thermal",
     ),
-    "mujoco/actuator/plugin": _actuator(
+    "mujoco/actuator/plugin": _create_actuator(
         "a motor with the same limits",
         law="plugin instance dyntype dynprm actdim actearly actlimited actrange",
     ),
@@ -330,9 +332,9 @@ ALL_ELEMENTS: Table = {
 }
 
 
-def walk_mjcf(document: Document) -> Unread:
+def walk_mjcf(document: Document) -> UnsupportedItems:
     """Compare a model, with the files that it includes and attaches, with the table."""
-    unread = Unread()
+    unread = UnsupportedItems()
     for model in _models(document):
         start = "robot" if model.root.tag == "robot" else "mujoco"
         unread.merge(walk(model.root, ALL_ELEMENTS, start, children=model.children))

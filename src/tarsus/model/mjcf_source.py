@@ -111,7 +111,7 @@ class _File:
     def folder(self) -> Path:
         return Path.cwd() if self.path is None else self.path.parent
 
-    def nested(self, path: Path, verb: str) -> _File:
+    def find_nested(self, path: Path, verb: str) -> _File:
         """Find a file that this one names.
 
         Raises
@@ -203,8 +203,8 @@ class _Reader:
         top = files[document.root].folder
         for include in [e for e in tree.iter() if e.tag.lower() == "include"]:
             name = include.get("file", "")
-            path = self._required(name, [top, main.folder], "included file")
-            file = main.nested(path, "includes")
+            path = self._require_file(name, [top, main.folder], "included file")
+            file = main.find_nested(path, "includes")
             if any(file.path == other.path for other in files.values()):
                 raise InvalidFile(f"{name} is included twice: remove one <include>.", name)
             with add_file_to_errors(name):
@@ -236,7 +236,7 @@ class _Reader:
                 name = element.get(key, "").replace("\\", "/")
                 if name:
                     inner = name.rpartition("/")[2] if folders.stripped else name
-                    path = self.files.existing(name, [folder / inner, file.folder / inner])
+                    path = self.files.find_existing(name, [folder / inner, file.folder / inner])
                     if tag == "skin" and path is None:
                         self._add_missing(name, name, [folder])
                         return False
@@ -295,8 +295,8 @@ class _Reader:
     def _attach(self, document: Document, element: ET.Element, file: _File, top: Path) -> None:
         """Read a model that is attached."""
         name = element.get("file", "")
-        path = self._required(name, [top, file.folder], "file of a <model>")
-        inner = file.nested(path, "attaches")
+        path = self._require_file(name, [top, file.folder], "file of a <model>")
+        inner = file.find_nested(path, "attaches")
         if str(path) not in self.attached:
             with add_file_to_errors(name):
                 root, lines = parse_xml(self._text(path))
@@ -326,7 +326,7 @@ class _Reader:
             )
         return data
 
-    def _required(self, name: str, folders: Iterable[Path], what: str) -> Path:
+    def _require_file(self, name: str, folders: Iterable[Path], what: str) -> Path:
         """Find the file of a name relative to one of the folders.
 
         Raises
@@ -335,7 +335,9 @@ class _Reader:
             If it is missing.
         """
         name = name.replace("\\", "/")
-        path = self.files.existing(name, [folder / name for folder in folders]) if name else None
+        path = (
+            self.files.find_existing(name, [folder / name for folder in folders]) if name else None
+        )
         if path is None:
             raise self._not_found(name, folders, what)
         return Path(os.path.abspath(path))

@@ -18,7 +18,7 @@ from tarsus.model.conventions import mujoco_body_names, mujoco_joint_names
 from tarsus.model.file_actuators import NOT_DRIVING
 from tarsus.model.files import import_library
 from tarsus.model.mjcf_actuators import delayed, not_driving, without_law
-from tarsus.model.mjcf_contacts import colliding, geom_name
+from tarsus.model.mjcf_contacts import find_colliding_geoms, geom_name
 from tarsus.model.mjcf_equalities import coupling_tendons, is_simulated, rigid_ranges
 from tarsus.model.mjcf_schema import MJCF
 from tarsus.model.parts import MAX_LISTED, Report
@@ -102,10 +102,10 @@ def report_unsupported(model: Any, report: Report) -> None:
             report.ignore(sentence[0].upper() + sentence[1:])
 
 
-def _terrain(model: Any, ground: bool) -> Elements:
+def _find_terrain(model: Any, ground: bool) -> Elements:
     """Find the level ground plane, or all other planes and heightfields."""
     names = []
-    for geom in colliding(model):
+    for geom in find_colliding_geoms(model):
         kind = model.geom_type[geom]
         if kind in (PLANE, HFIELD):
             up = rotation_from_quaternion(model.geom_quat[geom])[2, 2]
@@ -118,13 +118,13 @@ def _terrain(model: Any, ground: bool) -> Elements:
 
 def _equalities(model: Any) -> Elements:
     return Elements.all_of(
-        _equality_name(model, number)
+        _format_equality_name(model, number)
         for number in range(model.neq)
         if not is_simulated(model, number)
     )
 
 
-def _equality_name(model: Any, number: int) -> str:
+def _format_equality_name(model: Any, number: int) -> str:
     """Format the type of an equality constraint, its name, and what it joins."""
     number_of_kind = int(model.eq_type[number])
     kind = EQUALITIES[number_of_kind] if number_of_kind < len(EQUALITIES) else "constraint"
@@ -143,12 +143,14 @@ def _equality_name(model: Any, number: int) -> str:
     return " ".join(word for word in words if word)
 
 
-def _soft_equalities(model: Any) -> Elements:
+def _find_soft_equalities(model: Any) -> Elements:
     """Find constraints that are softer than MuJoCo's defaults."""
     ref, imp = np.array(model.eq_solref), np.array(model.eq_solimp)
     soft = (ref[:, 0] <= 0) | (ref[:, 0] > SOFTNESS[0]) | np.any(imp[:, :2] < SOFTNESS[2:4], axis=1)
     return Elements.some_of(
-        _equality_name(model, n) for n in np.flatnonzero(soft).tolist() if is_simulated(model, n)
+        _format_equality_name(model, n)
+        for n in np.flatnonzero(soft).tolist()
+        if is_simulated(model, n)
     )
 
 
@@ -160,14 +162,14 @@ def _compensated(model: Any) -> Elements:
     return Elements.all_of(_bodies(model, np.array(model.body_gravcomp) != 0))
 
 
-def _tendons(model: Any) -> Elements:
+def _find_tendons(model: Any) -> Elements:
     """Find tendons that do more than couple joints, and those that couple none."""
     acting = np.array(model.tendon_limited, dtype=bool)
     acting[sorted(rigid_ranges(model))] = False
     for field in ("stiffness", "stiffnesspoly", "damping", "dampingpoly"):
-        acting |= _nonzero(model, f"tendon_{field}", model.ntendon)
+        acting |= _find_nonzero(model, f"tendon_{field}", model.ntendon)
     for field in ("frictionloss", "armature"):
-        acting |= _nonzero(model, f"tendon_{field}", model.ntendon)
+        acting |= _find_nonzero(model, f"tendon_{field}", model.ntendon)
     coupling = coupling_tendons(model)
     return Elements.all_of(
         model.tendon(t).name or f"tendon {t}"
@@ -181,7 +183,7 @@ def _flexible(model: Any) -> Elements:
 
 
 def _plugins(model: Any) -> Elements:
-    return Elements.all_of(_plugin(model, p) for p in range(model.nplugin))
+    return Elements.all_of(_format_plugin(model, p) for p in range(model.nplugin))
 
 
 def _medium(model: Any) -> Elements:
@@ -189,19 +191,19 @@ def _medium(model: Any) -> Elements:
     return Elements.all_of(["option density or viscosity"] if used else [])
 
 
-def _switched_off(model: Any) -> Elements:
+def _find_switched_off(model: Any) -> Elements:
     """Find the disabled flags and groups of actuators; disabled gravity is simulated."""
     groups = int(model.opt.disableactuator)
     return Elements.all_of(
         [
-            *_flags(model.opt.disableflags, "DSBL", "disable-flags-ignored"),
+            *_find_flags(model.opt.disableflags, "DSBL", "disable-flags-ignored"),
             *(f"actuator group {g}" for g in range(groups.bit_length()) if groups >> g & 1),
         ]
     )
 
 
 def _switched_on(model: Any) -> Elements:
-    return Elements.all_of(_flags(model.opt.enableflags, "ENBL", "enable-flags-ignored"))
+    return Elements.all_of(_find_flags(model.opt.enableflags, "ENBL", "enable-flags-ignored"))
 
 
 def _moving_keyframes(model: Any) -> Elements:
@@ -215,19 +217,21 @@ def _free_springs(model: Any) -> Elements:
 
 
 def _yielding_springs(model: Any) -> Elements:
-    yielding = _nonzero(model, "jnt_springyield", model.njnt)
+    yielding = _find_nonzero(model, "jnt_springyield", model.njnt)
     return _joints(model, np.flatnonzero(yielding & (np.array(model.jnt_stiffness) != 0)))
 
 
 def _nonlinear_springs(model: Any) -> Elements:
-    return _joints(model, np.flatnonzero(_nonzero(model, "jnt_stiffnesspoly", model.njnt)))
+    return _joints(model, np.flatnonzero(_find_nonzero(model, "jnt_stiffnesspoly", model.njnt)))
 
 
-def _nonlinear_damping(model: Any) -> Elements:
+def _find_nonlinear_damping(model: Any) -> Elements:
     """Find joints with nonlinear damping, that of their actuators included."""
-    joints = set(np.array(model.dof_jntid)[_nonzero(model, "dof_dampingpoly", model.nv)].tolist())
+    joints = set(
+        np.array(model.dof_jntid)[_find_nonzero(model, "dof_dampingpoly", model.nv)].tolist()
+    )
     count = len(model.actuator_trntype)
-    for actuator in np.flatnonzero(_nonzero(model, "actuator_dampingpoly", count)):
+    for actuator in np.flatnonzero(_find_nonzero(model, "actuator_dampingpoly", count)):
         if model.actuator_trntype[actuator] in ON_JOINT:
             joints.add(int(model.actuator_trnid[actuator, 0]))
     return _joints(model, joints)
@@ -241,7 +245,7 @@ def _limit_margins(model: Any) -> Elements:
     return _joints(model, np.flatnonzero(_limited(model) & (np.array(model.jnt_margin) != 0)))
 
 
-def _soft_joints(model: Any) -> Elements:
+def _find_soft_joints(model: Any) -> Elements:
     """Find joints whose limit or dry friction does not have MuJoCo's default softness."""
     limited = _limited(model) & np.isin(model.jnt_type, (SLIDE, HINGE))
     rough = np.array(model.dof_frictionloss) > 0
@@ -253,25 +257,25 @@ def _soft_joints(model: Any) -> Elements:
 
 
 def _surface_velocities(model: Any) -> Elements:
-    moving = _nonzero(model, "geom_surfacevel", model.ngeom)
-    return Elements.some_of(geom_name(model, g) for g in colliding(model) if moving[g])
+    moving = _find_nonzero(model, "geom_surfacevel", model.ngeom)
+    return Elements.some_of(geom_name(model, g) for g in find_colliding_geoms(model) if moving[g])
 
 
 def _adhesive(model: Any) -> Elements:
-    adhesive = _nonzero(model, "geom_adhesion", model.ngeom)
-    pairs = np.flatnonzero(_nonzero(model, "pair_adhesion", model.npair))
-    geoms = [geom_name(model, g) for g in colliding(model) if adhesive[g]]
+    adhesive = _find_nonzero(model, "geom_adhesion", model.ngeom)
+    pairs = np.flatnonzero(_find_nonzero(model, "pair_adhesion", model.npair))
+    geoms = [geom_name(model, g) for g in find_colliding_geoms(model) if adhesive[g]]
     return Elements.some_of([*geoms, *(model.pair(k).name or f"pair {k}" for k in pairs)])
 
 
-def _torsional_friction(model: Any) -> Elements:
+def _find_torsional_friction(model: Any) -> Elements:
     """Find geoms with torsional (condim 4) or rolling friction (condim 6), and the largest.
 
     Geoms fixed to the world count only if no geom that moves has a higher priority.
     """
     friction, condim = np.array(model.geom_friction), np.array(model.geom_condim)
     fixed = np.array(model.body_weldid)[model.geom_bodyid] == 0
-    touching, priority = colliding(model), np.array(model.geom_priority)
+    touching, priority = find_colliding_geoms(model), np.array(model.geom_priority)
     highest = max((priority[g] for g in touching if not fixed[g]), default=0)
     geoms = [
         g for g in touching if condim[g] > SLIDING and (not fixed[g] or priority[g] >= highest)
@@ -291,7 +295,7 @@ def _sensors(model: Any) -> Elements:
     return Elements.some_of(model.sensor(n).name or f"sensor {n}" for n in range(model.nsensor))
 
 
-def _some(names: Callable[[Any], Iterable[str]]) -> Callable[[Any], Elements]:
+def _create_name_lister(names: Callable[[Any], Iterable[str]]) -> Callable[[Any], Elements]:
     """Create a function that lists the first names that a function of a model returns."""
     return lambda model: Elements.some_of(names(model))
 
@@ -303,11 +307,14 @@ def _pairs(model: Any) -> Elements:
 
 UNSUPPORTED: dict[str, UnsupportedFeature] = {
     "ground-plane-ignored": UnsupportedFeature(
-        "the ground plane is ignored", partial(_terrain, ground=True), CHOOSE_TERRAIN, warns=False
+        "the ground plane is ignored",
+        partial(_find_terrain, ground=True),
+        CHOOSE_TERRAIN,
+        warns=False,
     ),
     "ground-ignored": UnsupportedFeature(
         "planes and heightfields are ignored",
-        partial(_terrain, ground=False),
+        partial(_find_terrain, ground=False),
         CHOOSE_TERRAIN,
         kind=WorldGeometryIgnored,
     ),
@@ -318,11 +325,11 @@ UNSUPPORTED: dict[str, UnsupportedFeature] = {
     ),
     "equality-softness-ignored": UnsupportedFeature(
         "the softness of equality constraints (solref, solimp) is ignored, they are rigid",
-        _soft_equalities,
+        _find_soft_equalities,
         warns=False,
     ),
     "mocap-bodies-ignored": UnsupportedFeature("mocap bodies are ignored", _mocap_bodies),
-    "tendons-ignored": UnsupportedFeature("tendons are ignored", _tendons),
+    "tendons-ignored": UnsupportedFeature("tendons are ignored", _find_tendons),
     "gravity-compensation-ignored": UnsupportedFeature(
         "gravity compensation is ignored", _compensated
     ),
@@ -330,7 +337,7 @@ UNSUPPORTED: dict[str, UnsupportedFeature] = {
     "plugins-ignored": UnsupportedFeature("plugins are ignored", _plugins),
     "medium-forces-ignored": UnsupportedFeature("forces of the medium are ignored", _medium),
     "disable-flags-ignored": UnsupportedFeature(
-        "flags that switch something off are ignored", _switched_off
+        "flags that switch something off are ignored", _find_switched_off
     ),
     "enable-flags-ignored": UnsupportedFeature(
         "flags that switch something on are ignored", _switched_on
@@ -348,7 +355,7 @@ UNSUPPORTED: dict[str, UnsupportedFeature] = {
         "the higher powers of springs are ignored", _nonlinear_springs
     ),
     "nonlinear-damping-ignored": UnsupportedFeature(
-        "the higher powers of joint damping are ignored", _nonlinear_damping
+        "the higher powers of joint damping are ignored", _find_nonlinear_damping
     ),
     "ball-joint-limits-ignored": UnsupportedFeature(
         "limits of ball joints are ignored", _limited_balls
@@ -359,7 +366,7 @@ UNSUPPORTED: dict[str, UnsupportedFeature] = {
     "joint-softness-ignored": UnsupportedFeature(
         "the softness of joint limits and dry friction (solreflimit, solreffriction and the like)"
         " is ignored, both are rigid",
-        _soft_joints,
+        _find_soft_joints,
         warns=False,
     ),
     "surface-velocity-ignored": UnsupportedFeature(
@@ -367,33 +374,35 @@ UNSUPPORTED: dict[str, UnsupportedFeature] = {
     ),
     "adhesion-ignored": UnsupportedFeature("the adhesion of contacts is ignored", _adhesive),
     "torsional-friction-ignored": UnsupportedFeature(
-        "torsional and rolling friction are ignored", _torsional_friction
+        "torsional and rolling friction are ignored", _find_torsional_friction
     ),
     "differing-softness-ignored": UnsupportedFeature(
         "the softness of geoms that differs from the first geom's is ignored",
-        _some(contacts.differing_softness),
+        _create_name_lister(contacts.differing_softness),
         warns=False,
     ),
     "direct-softness-ignored": UnsupportedFeature(
         "contact stiffness (solref of the form -stiffness, -damping) is ignored",
-        _some(contacts.direct_softness),
+        _create_name_lister(contacts.geoms_with_direct_softness),
         warns=False,
     ),
     "contact-margins-ignored": UnsupportedFeature(
-        "contact margins (margin, gap) are ignored", _some(contacts.margins), warns=False
+        "contact margins (margin, gap) are ignored",
+        _create_name_lister(contacts.geoms_with_margin),
+        warns=False,
     ),
     "pair-numbers-ignored": UnsupportedFeature(
         "all numbers of explicit pairs but the sliding friction are ignored", _pairs, warns=False
     ),
     "fixed-pairs-ignored": UnsupportedFeature(
         "the numbers of explicit contact pairs are ignored where neither geom moves",
-        _some(partial(contacts.pair_names, moving=0)),
+        _create_name_lister(partial(contacts.pair_names, moving=0)),
         warns=False,
     ),
     "ground-exclusion-ignored": UnsupportedFeature(
         "these geoms touch the ground, although the file excludes them from contact with its world"
         " by <exclude>, contype or conaffinity",
-        _some(contacts.excluded_from_ground),
+        _create_name_lister(contacts.excluded_from_ground),
     ),
     "sensors-ignored": UnsupportedFeature(
         "sensors are ignored, a simulation has its own", _sensors, warns=False
@@ -415,7 +424,7 @@ UNSUPPORTED: dict[str, UnsupportedFeature] = {
 """Features that are not simulated, by the code of their warning or note."""
 
 
-def _plugin(model: Any, number: int) -> str:
+def _format_plugin(model: Any, number: int) -> str:
     """Format the name of a plugin's instance, and the names of what it acts on."""
     bodies, users = mujoco_body_names(model), list[str]()
     for kind in PLUGGED:
@@ -432,7 +441,7 @@ def _name(model: Any, kind: str, number: int) -> str:
     return model.names[start : model.names.index(b"\0", start)].decode()
 
 
-def _flags(bits: int, prefix: str, code: str) -> list[str]:
+def _find_flags(bits: int, prefix: str, code: str) -> list[str]:
     """Find the set flags among those that the schema lists under a code.
 
     Parameters
@@ -446,7 +455,7 @@ def _flags(bits: int, prefix: str, code: str) -> list[str]:
     return [name for name in names if bits & int(getattr(members, f"mj{prefix}_{name.upper()}", 0))]
 
 
-def _nonzero(model: Any, field: str, count: int) -> np.ndarray:
+def _find_nonzero(model: Any, field: str, count: int) -> np.ndarray:
     """Find which of `count` elements have a nonzero value in a field that old versions lack."""
     values = np.array(getattr(model, field, np.zeros(count)))
     return np.any(values.reshape(count, -1), axis=1) if count else np.zeros(0, dtype=bool)

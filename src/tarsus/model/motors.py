@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tarsus.errors import unknown_name
+from tarsus.errors import unknown_name_error
 from tarsus.model.file_actuators import motor
 from tarsus.model.mechanism import WORLD, Actuator, Mechanism
 
@@ -34,7 +34,7 @@ def with_motors(
     movable, chosen = movable_joints(mechanism), set(names)
     for name in chosen:
         if name not in movable:
-            raise unknown_name("joint", name, movable)
+            raise unknown_name_error("joint", name, movable)
     motors = {actuator.joint: actuator for actuator in mechanism.actuators}
     laws = {actuator.joint: actuator for actuator in mechanism.file_actuators}
     for name in chosen - set(motors):

@@ -18,7 +18,7 @@ DENSITY = 500.0  # kg/m³, of wood: the default
 
 
 @dataclass(frozen=True)
-class Thing(ABC):
+class FreeObject(ABC):
     """Free body.
 
     Attributes
@@ -55,7 +55,7 @@ class Thing(ABC):
         InvalidValue
             If a number is not positive.
         """
-        name = self._checked()
+        name = self._check_fields()
         kind, size = self.shape()
         mass = DENSITY * self.volume() if self.mass is None else self.mass
         inertia = Inertia(mass, np.zeros(3), mass * np.diag(self.moments()))
@@ -66,7 +66,7 @@ class Thing(ABC):
             name, welded.bodies, welded.candidates, solids=welded.solids, edges=welded.edges
         )
 
-    def _checked(self) -> str:
+    def _check_fields(self) -> str:
         """Check all fields, and return the name."""
         if not isinstance(self.name, str):
             raise InvalidValue(
@@ -90,7 +90,7 @@ class Thing(ABC):
 
 
 @dataclass(frozen=True)
-class Ball(Thing):
+class Ball(FreeObject):
     """Ball with a radius, in m."""
 
     radius: float = 0.1
@@ -107,7 +107,7 @@ class Ball(Thing):
 
 
 @dataclass(frozen=True)
-class Box(Thing):
+class Box(FreeObject):
     """Box with edges, shape (3,), in m."""
 
     edges: tuple[float, float, float] = (0.2, 0.2, 0.2)
@@ -124,7 +124,7 @@ class Box(Thing):
 
 
 @dataclass(frozen=True)
-class Cylinder(Thing):
+class Cylinder(FreeObject):
     """Cylinder that stands on its end, with a radius and a length, in m."""
 
     radius: float = 0.1

@@ -57,7 +57,7 @@ class Outline:
         return bool(np.allclose(self.spread, self.turned))
 
     @property
-    def solid(self) -> bool:
+    def is_ellipsoid(self) -> bool:
         """Whether this is the outline of an ellipsoid, with three half axes."""
         return bool(self.half_axes()[0][-1] > 0)
 
@@ -81,7 +81,7 @@ class Outline:
         """All numbers, shape (22,), as `dynamics/support_points.py` takes them."""
         return np.concatenate([self.spread.ravel(), self.turned.ravel(), self.rest, [self.size]])
 
-    def rotated(self, rotation: NDArray[np.float64]) -> Outline:
+    def rotate(self, rotation: NDArray[np.float64]) -> Outline:
         """Rotate the outline into a frame in which its axes are the columns of `rotation`."""
         spread, turned = (rotation @ m @ rotation.T for m in (self.spread, self.turned))
         return Outline((spread + spread.T) / 2, turned, rotation @ self.rest, self.size)

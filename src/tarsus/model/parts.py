@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tarsus.errors import InvalidModel, TarsusWarning, WorldGeometryIgnored, join_names
-from tarsus.model.candidates import Shape, candidates, edges
+from tarsus.model.candidates import Shape, create_candidates, find_edges
 from tarsus.model.mechanism import WORLD, Body, Candidate, Frame, Inertia, Joint
 from tarsus.model.poses import Pose, add_inertias, transform_inertia
 from tarsus.model.round_meshes import round_shapes
-from tarsus.model.self_collision import solids
+from tarsus.model.self_collision import create_solids
 from tarsus.model.solids import Solid
 from tarsus.model.stand_ins import STAND_INS
 
@@ -52,13 +52,13 @@ class Part:
 
 
 @dataclass(frozen=True, eq=False)
-class Welded:
+class WeldResult:
     """Bodies of welded parts, with their shapes and frames.
 
     Attributes
     ----------
     bodies, candidates, solids, frames, edges
-        As of `Mechanism`.
+        The same as in `Mechanism`.
     part_poses
         Body of each part (WORLD if the part cannot move), and the part's pose in it.
     """
@@ -124,7 +124,7 @@ class Report:
         warnings.warn(kind(f"{self.file}: {text}", code, subject), stacklevel=2)
 
 
-def weld(parts: Sequence[Part], report: Report) -> Welded:
+def weld(parts: Sequence[Part], report: Report) -> WeldResult:
     """Weld parts to bodies, with their candidates and frames.
 
     A part without a joint becomes a frame of its parent's body.
@@ -172,14 +172,14 @@ def weld(parts: Sequence[Part], report: Report) -> Welded:
     labels = [shape.name or link for link, _, shape in shapes if shape.kind != "mesh"]
     if found := [label for label in dict.fromkeys(labels) if label in drawn]:
         listed = join_names(found, MAX_LISTED)
-        report.note(f"Meshes taken as balls, rings or other round shapes: {listed}.")
-    touching, straight = candidates(shapes, ups), edges(shapes, ups)
-    body_solids = solids(shapes)
+        report.note(f"Meshes replaced by the round shapes that they approximate: {listed}.")
+    touching, straight = create_candidates(shapes, ups), find_edges(shapes, ups)
+    body_solids = create_solids(shapes)
     meshes = [shape.name or link for link, _, shape in shapes if shape.kind not in STAND_INS]
     if body_solids and meshes:
         listed = join_names(list(dict.fromkeys(meshes)), MAX_LISTED)
         report.ignore(f"Meshes touch the ground, but no other shapes: {listed}.")
-    return Welded(
+    return WeldResult(
         tuple(bodies), touching, body_solids, _distinct(frames), tuple(part_poses), straight
     )
 

@@ -8,7 +8,7 @@ from inspect import signature
 from pathlib import Path
 from typing import Any
 
-from tarsus.errors import InvalidFile, UnknownName, unknown_name
+from tarsus.errors import InvalidFile, UnknownName, unknown_name_error
 from tarsus.model.check import check
 from tarsus.model.files import add_file_to_errors, check_file_exists, root_tag
 from tarsus.model.mechanism import Mechanism
@@ -90,7 +90,7 @@ def check_options(
     known = [*(name for name in signature(reader).parameters if name != "source"), *accepted]
     for name in options:
         if name not in known:
-            raise UnknownOption(str(unknown_name("option of this robot", name, known)), name)
+            raise UnknownOption(str(unknown_name_error("option of this robot", name, known)), name)
 
 
 def _reader(tag: str) -> Callable[..., Mechanism]:

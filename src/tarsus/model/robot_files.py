@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import unquote
 
-from tarsus.errors import MIN_SIMILARITY, InvalidFile, Unsupported, quoted
+from tarsus.errors import MIN_SIMILARITY, InvalidFile, Unsupported, quote
 
 MAX_BYTES = 1 << 26  # of a robot's file
 MAX_ASSET_BYTES = 1 << 29  # of a mesh or a texture
@@ -87,12 +87,12 @@ class RobotFiles:
         """
         if isinstance(asset_folders, str | os.PathLike):
             asset_folders = (asset_folders,)
-        given = {name: _expanded(path) for name, path in (packages or {}).items()}
-        allowed = [*map(_expanded, asset_folders), *_from_environment()]
+        given = {name: _expand(path) for name, path in (packages or {}).items()}
+        allowed = [*map(_expand, asset_folders), *_from_environment()]
         folders = [Path.cwd()]
         if file is not None:
             folders = [Path(os.path.abspath(file)).parent, _real(file).parent]
-        trees = [path for folder in folders for path in _tree(folder)]
+        trees = [path for folder in folders for path in _find_tree(folder)]
         sources = [source for package in given.values() for source in _sources(package)]
         roots = dict.fromkeys(map(_real, [*trees, *allowed, *sources]))
         return RobotFiles(folders[0], tuple(roots), tuple(allowed), tuple(given.items()))
@@ -113,23 +113,23 @@ class RobotFiles:
         Raises
         ------
         NotARegularFile, OutsideTheTree
-            As of `existing`.
+            As for `find_existing`.
         """
         scheme, mark, rest = uri.partition("://")
         if mark and scheme != "file":
             name, _, inner = rest.lstrip("/").partition("/")
             for folder, roots in self._packages(name) if inner else ():
                 wider = replace(self, roots=(*self.roots, *map(_real, roots)))
-                if path := wider.existing(uri, [folder / inner]):
+                if path := wider.find_existing(uri, [folder / inner]):
                     return path
             alone = rest.startswith("/") or not inner
-            return self.existing(uri, self._near_the_robot(rest.lstrip("/")) if alone else ())
+            return self.find_existing(uri, self._near_the_robot(rest.lstrip("/")) if alone else ())
         inner = rest if mark else uri
         if os.name == "nt":  # file:///C:/robot/leg.stl
             inner = re.sub(r"^/+(?=[A-Za-z]:)", "", inner)
-        return self.existing(uri, self._near_the_robot(inner))
+        return self.find_existing(uri, self._near_the_robot(inner))
 
-    def existing(self, name: str, paths: Iterable[Path]) -> Path | None:
+    def find_existing(self, name: str, paths: Iterable[Path]) -> Path | None:
         """Find the first path that exists, or None.
 
         Parameters
@@ -152,10 +152,10 @@ class RobotFiles:
             except (OSError, ValueError):  # also a path that is too long, or contains a null
                 continue
             if not stat.S_ISREG(mode):
-                raise NotARegularFile(f"{quoted(name)} is {_kind(mode)}, not a file.", name)
+                raise NotARegularFile(f"{quote(name)} is {_kind(mode)}, not a file.", name)
             if not self.allows(path):
                 raise OutsideTheTree(
-                    f"{quoted(name)} is outside the robot's folder {self._outermost()}: to allow"
+                    f"{quote(name)} is outside the robot's folder {self._outermost()}: to allow"
                     f" it, pass --asset-folder {_real(path).parent} (in Python"
                     " asset_folders=[...]) or set ROS_PACKAGE_PATH.",
                     name,
@@ -284,7 +284,7 @@ def file_bytes(path: Path, max_bytes: int = MAX_BYTES) -> bytes:
     return data
 
 
-def _tree(folder: Path) -> list[Path]:
+def _find_tree(folder: Path) -> list[Path]:
     """Find a robot's folder, its parent, and the package and repository around it.
 
     Shared folders do not belong to the tree: the home folder, that of temporary files, and those of
@@ -316,7 +316,7 @@ def _from_environment() -> Iterator[Path]:
     for variable in ("ROS_PACKAGE_PATH", "AMENT_PREFIX_PATH"):
         for entry in os.environ.get(variable, "").split(os.pathsep):
             if entry:
-                yield _expanded(entry)
+                yield _expand(entry)
 
 
 def _sources(package: Path) -> Iterator[Path]:
@@ -327,7 +327,7 @@ def _sources(package: Path) -> Iterator[Path]:
             yield _real(package / mark).parent
 
 
-def _expanded(path: str | Path) -> Path:
+def _expand(path: str | Path) -> Path:
     return Path(os.path.abspath(os.path.expanduser(path)))
 
 

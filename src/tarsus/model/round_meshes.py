@@ -13,7 +13,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from tarsus.model.candidates import Shape, hull, points
+from tarsus.model.candidates import Shape, candidate_points, hull_vertices
 from tarsus.model.poses import Pose
 
 Array = NDArray[np.float64]
@@ -53,7 +53,7 @@ def round_shapes(
     list
         Link name, body number and shape, in the same order.
     """
-    revolved = [(link, body, revolve(shape)) for link, body, shape in shapes]
+    revolved = [(link, body, recognize_round_shape(shape)) for link, body, shape in shapes]
     by_body: dict[int, list[Shape]] = {}
     for _, body, shape in revolved:
         by_body.setdefault(body, []).append(shape)
@@ -85,7 +85,7 @@ def _with_round_tip(shape: Shape, up: Array, body: Sequence[Shape]) -> tuple[Sha
         return (shape,)
     ball_extent = columns @ solution
     error = np.abs(ball_extent[near] - extent).max()
-    few, _ = points(shape, up)
+    few, _ = candidate_points(shape, up)
     missing = (extent - (few @ directions[near].T).max(0)).max()
     bulge = np.max(ball_extent - np.max([_extent(own, directions) for own in body], axis=0))
     if error > min(MAX_TIP_ERROR * radius, missing) or bulge > MAX_TIP_BULGE * radius:
@@ -101,34 +101,34 @@ def _extent(shape: Shape, directions: Array) -> Array:
     """Compute the extent of a shape along directions, shape (n, 3), in m; rims count as points."""
     if shape.kind == "mesh":
         return (shape.pose.point(shape.vertices) @ directions.T).max(0)
-    centers, radius = points(shape)
+    centers, radius = candidate_points(shape)
     return (centers @ directions.T).max(0) + radius
 
 
-def revolve(shape: Shape) -> Shape:
+def recognize_round_shape(shape: Shape) -> Shape:
     """Recognize the sphere, torus, cylinder or body of revolution that a mesh approximates.
 
     Another mesh is returned with the vertices of its hull only, and another shape as it is.
     """
     if shape.kind != "mesh":
         return shape
-    vertices = hull(shape.vertices)
+    vertices = hull_vertices(shape.vertices)
     plain, shape = replace(shape, vertices=np.zeros((0, 3))), replace(shape, vertices=vertices)
     extents = np.linalg.svd(vertices - vertices.mean(0), compute_uv=False)
     if len(vertices) < MIN_VERTICES or extents[-1] <= SAME_VERTEX * extents[0]:  # few, or flat
         return shape
-    ball = _ball(vertices)
+    ball = _find_ball(vertices)
     if ball is not None:
         center, radius = ball
         pose = shape.pose @ Pose(center)
         return replace(plain, kind="sphere", size=(radius,), pose=pose)
-    axis = _axis(vertices)
+    axis = _find_axis(vertices)
     if axis is None:
         return shape
     # a ring
     profile = _profile((vertices - axis.position) @ axis.rotation)
-    rims = _rims(profile)
-    ring = _ring(profile, rims)
+    rims = _select_rims(profile)
+    ring = _find_ring(profile, rims)
     if ring is not None:
         z, *size = ring
         pose = shape.pose @ axis @ Pose(np.array([0.0, 0.0, z]))
@@ -143,7 +143,7 @@ def revolve(shape: Shape) -> Shape:
     return replace(plain, kind="revolved", size=tuple(rims.ravel().tolist()), pose=pose)
 
 
-def _ball(vertices: Array) -> tuple[Array, float] | None:
+def _find_ball(vertices: Array) -> tuple[Array, float] | None:
     """Find the center and radius, in m, of the ball that a hull approximates, or None."""
     center, radius = _fit_circle(vertices)
     # all vertices are on the ball, and no flat is deep
@@ -174,7 +174,7 @@ def _fit_circle(points: Array) -> tuple[Array, float]:
     return origin + center, float(np.sqrt(max(solution[-1] + center @ center, 0.0)))
 
 
-def _axis(vertices: Array) -> Pose | None:
+def _find_axis(vertices: Array) -> Pose | None:
     """Find a frame with the axis of revolution of a hull as its z axis, or None."""
     best, smallest = None, MAX_FLAT
     circle = np.c_[np.cos(LONGITUDES), np.sin(LONGITUDES)]
@@ -236,7 +236,7 @@ def _profile(v: Array) -> Array:
     return profile[np.argsort(profile[:, 0])]
 
 
-def _ring(profile: Array, rims: Array) -> tuple[float, float, float] | None:
+def _find_ring(profile: Array, rims: Array) -> tuple[float, float, float] | None:
     """Find the torus that a profile approximates: its position along z, its radius and its tube's.
 
     Within TIP_ANGLE of the equator its extent differs from that of the profile by at most MAX_FLAT,
@@ -259,7 +259,7 @@ def _ring(profile: Array, rims: Array) -> tuple[float, float, float] | None:
     return (z, radius, tube) if sticks_out.max() <= MAX_TIP_BULGE * largest else None
 
 
-def _rims(profile: Array) -> Array:
+def _select_rims(profile: Array) -> Array:
     """Select the main rows of a profile, shape (n, 2), by the Douglas-Peucker algorithm.
 
     These are its ends, the largest row, and then the rows farthest from the lines between them.

@@ -10,15 +10,15 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from tarsus.errors import InvalidModel, Unsupported, join_names, unknown_name
+from tarsus.errors import InvalidModel, Unsupported, join_names, unknown_name_error
 from tarsus.model.file_actuators import motor
-from tarsus.model.files import check_expanded, from_text_or_file, xml_root
+from tarsus.model.files import from_text_or_file, reject_xacro, xml_root
 from tarsus.model.fixed_base import check_height, fix_base
 from tarsus.model.joint import Joint, JointKind
 from tarsus.model.links import BASE_JOINTS, SHAPES, Link, report_shapes
 from tarsus.model.mechanism import WORLD, Actuator, Inertia, LoopJoint, Mechanism
 from tarsus.model.mimics import mimic_couplings, without_leaders
-from tarsus.model.parts import MAX_LISTED, Part, Report, Welded, weld, without_massless
+from tarsus.model.parts import MAX_LISTED, Part, Report, WeldResult, weld, without_massless
 from tarsus.model.poses import Pose, quaternion_from_rotation, transform_inertia
 from tarsus.model.robot_files import RobotFiles
 from tarsus.model.sdf_elements import (
@@ -89,17 +89,17 @@ def read_sdf(
     """
     check_height(floating, height)
     if shapes not in SHAPES:
-        raise unknown_name("kind of shapes", str(shapes), SHAPES)
+        raise unknown_name_error("kind of shapes", str(shapes), SHAPES)
 
     def read(text: str | bytes, file: str, path: Path | None) -> Mechanism:
         files = RobotFiles.of(path, packages, asset_folders)
-        mechanism = _mechanism(text, file, files, shapes, driven)
+        mechanism = _build_mechanism(text, file, files, shapes, driven)
         return mechanism if floating else fix_base(mechanism, height)
 
     return from_text_or_file(source, "SDF text", read)
 
 
-def _mechanism(
+def _build_mechanism(
     text: str | bytes,
     file: str,
     files: RobotFiles,
@@ -109,18 +109,18 @@ def _mechanism(
     """Build the mechanism of an SDF text."""
     report = Report(file)
     root = xml_root(text)
-    check_expanded(root)
+    reject_xacro(root)
     model, version, unread = model_of(root, shapes)
     frames = frames_of(model)
     links = [link_of(e, frames, files, shapes) for e in model.findall("link")]
-    joints, links = _joints(model, frames, links, version < AXES_IN_JOINT)
+    joints, links = _read_joints(model, frames, links, version < AXES_IN_JOINT)
     report_shapes(links, shapes, missing_visuals(model, files), files, report)
     report_ignored(model, joints, unread, report)
     gearboxes = [joint for joint in joints if joint.gearbox]
     tree = spanning_tree([link.name for link in links], [j for j in joints if j not in gearboxes])
     parts, poses = _parts({link.name: link for link in links}, tree, frames)
     welded = weld(without_massless(parts, report), report)
-    loops = _loops(tree, welded, poses, report)
+    loops = _build_loops(tree, welded, poses, report)
     visuals = visuals_of(_drawn_links(model, frames, tree, welded, poses), welded.bodies, color_of)
     moving = [b.joint.name for b in welded.bodies if b.joint.kind in ("hinge", "slide")]
     mimics = {joint.name: joint.mimic for joint in joints if joint.mimic}
@@ -147,13 +147,17 @@ def _mechanism(
             motor(j.name, j.effort, j.velocity) for j in motors if np.isfinite(j.effort)
         ),
         gravity_acceleration=gravity_of(root),
-        keyframes={DRAWN: _drawn(mechanism, inverse(frames[WORLD_LINK]) @ poses[tree.order[0]])},
+        keyframes={
+            DRAWN: _create_drawn_coordinates(
+                mechanism, inverse(frames[WORLD_LINK]) @ poses[tree.order[0]]
+            )
+        },
         notes=tuple(report.notes),
         unsupported=tuple(report.unsupported),
     )
 
 
-def _joints(
+def _read_joints(
     model: ET.Element, frames: Frames, links: list[Link], old: bool
 ) -> tuple[list[SdfJoint], list[Link]]:
     """Read the joints and the links; the world is the first link if a joint names it."""
@@ -202,7 +206,7 @@ def _parts(
         poses[name] = Pose(joint.anchor, frames[name].rotation)
         link_pose = inverse(poses[name]) @ frames[name]
         pose = inverse(poses[joint.parent]) @ poses[name]
-        motion = _motion(joint, poses[name])
+        motion = _build_motion(joint, poses[name])
         parts.append(_part(links[name], number[joint.parent], pose, motion, link_pose))
     return parts, poses
 
@@ -213,7 +217,7 @@ def _part(link: Link, parent: int, pose: Pose, joint: Joint | None, link_pose: P
     return Part(link.name, parent, pose, joint, transform_inertia(link.inertia, link_pose), shapes)
 
 
-def _motion(joint: SdfJoint, child: Pose) -> Joint | None:
+def _build_motion(joint: SdfJoint, child: Pose) -> Joint | None:
     """Build the mechanism's joint in the frame of its child, None if it is fixed."""
     kind = KINDS[joint.kind]
     if kind == "fixed":
@@ -234,21 +238,21 @@ def _motion(joint: SdfJoint, child: Pose) -> Joint | None:
     )
 
 
-def _loops(
-    tree: SdfTree, welded: Welded, poses: Mapping[str, Pose], report: Report
+def _build_loops(
+    tree: SdfTree, welded: WeldResult, poses: Mapping[str, Pose], report: Report
 ) -> tuple[LoopJoint, ...]:
     """Build the joints outside the tree."""
     loops, limited = [], []
     for joint in tree.outside:
         (parent, parent_pose), (child, child_pose) = (
-            _body_frame(welded, tree, poses, link) for link in (joint.parent, joint.child)
+            _find_body_frame(welded, tree, poses, link) for link in (joint.parent, joint.child)
         )
         if child == WORLD:
             (parent, parent_pose), (child, child_pose) = (child, child_pose), (parent, parent_pose)
         if parent == child:
             report.ignore(f"The joint {joint.name} is ignored: its links are welded together.")
             continue
-        motion = _motion(joint, child_pose) or Joint(joint.name, "fixed")
+        motion = _build_motion(joint, child_pose) or Joint(joint.name, "fixed")
         if joint.limited:
             limited.append(joint.name)
         motion = replace(motion, lower=-np.inf, upper=np.inf)
@@ -262,19 +266,19 @@ def _loops(
 
 
 def _drawn_links(
-    model: ET.Element, frames: Frames, tree: SdfTree, welded: Welded, poses: Mapping[str, Pose]
+    model: ET.Element, frames: Frames, tree: SdfTree, welded: WeldResult, poses: Mapping[str, Pose]
 ) -> Iterator[DrawnLink]:
     """Yield the links with their visual shapes."""
     tag = drawn_tag(model)
     for element in model.findall("link"):
         name = name_of(element)
-        host, body_pose = _body_frame(welded, tree, poses, name)
+        host, body_pose = _find_body_frame(welded, tree, poses, name)
         pose = inverse(frames[WORLD_LINK] if host == WORLD else body_pose) @ frames[name]
         yield DrawnLink(name, host, pose, element.findall(tag), shapes_of(name, frames))
 
 
-def _body_frame(
-    welded: Welded, tree: SdfTree, poses: Mapping[str, Pose], link: str
+def _find_body_frame(
+    welded: WeldResult, tree: SdfTree, poses: Mapping[str, Pose], link: str
 ) -> tuple[int, Pose]:
     """Find the body of a link, and the body's frame in the model's frame."""
     host, in_body = welded.part_poses[tree.order.index(link)]
@@ -283,7 +287,7 @@ def _body_frame(
     return host, poses[link] @ inverse(in_body)
 
 
-def _drawn(mechanism: Mechanism, root: Pose) -> Array:
+def _create_drawn_coordinates(mechanism: Mechanism, root: Pose) -> Array:
     """Create coordinates with all joints at zero and the root where the file puts it."""
     q = mechanism.neutral()
     if mechanism.floating:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tarsus.errors import InvalidFile, InvalidModel, Unsupported, unknown_name
+from tarsus.errors import InvalidFile, InvalidModel, Unsupported, unknown_name_error
 from tarsus.model.candidates import ShapeKind
 from tarsus.model.check import LARGEST
 from tarsus.model.links import Link, ShapeReader, Solid, with_shapes
@@ -84,7 +84,7 @@ def link_of(element: ET.Element, frames: Frames, files: RobotFiles, touching: st
         Elements whose shapes collide, "collision" or "visual".
     """
     name = name_of(element)
-    link = Link(name, _inertia(element, f"link {name!r}", frames))
+    link = Link(name, _read_inertia(element, f"link {name!r}", frames))
     return with_shapes(link, element.findall(touching), shapes_of(name, frames), files)
 
 
@@ -94,8 +94,8 @@ def shapes_of(link: str, frames: Frames) -> ShapeReader:
     return ShapeReader(
         pose=lambda shape: home @ pose_of(shape, where, frames, link),
         uri=lambda mesh: _text(mesh, "uri", where),
-        scale=lambda mesh: _values(mesh, "scale", "1 1 1", 3, where),
-        solid=lambda solid: _primitive(solid, where),
+        scale=lambda mesh: _read_values(mesh, "scale", "1 1 1", 3, where),
+        solid=lambda solid: _read_primitive(solid, where),
     )
 
 
@@ -129,14 +129,17 @@ def joint_of(element: ET.Element, frames: Frames, links: Sequence[str], old: boo
     parent, child = _text(element, "parent", where), _text(element, "child", where)
     for link in (parent, child):
         if link not in links:
-            raise unknown_name("link", link, list(links)).within(where)
+            raise unknown_name_error("link", link, list(links)).with_context(where)
     axis, anchor = element.find("axis"), frames[name].position
     gearbox = _gearbox(element, where) if kind == "gearbox" else None
     if axis is None:
         up = frames[name].rotation[:, 2]
         return SdfJoint(name, kind, parent, child, anchor, up, gearbox=gearbox)
     limit, dynamics = axis.find("limit"), axis.find("dynamics")
-    lower, upper = _bound(limit, "lower", "-1e16", where), _bound(limit, "upper", "1e16", where)
+    lower, upper = (
+        _read_bound(limit, "lower", "-1e16", where),
+        _read_bound(limit, "upper", "1e16", where),
+    )
     check_range(lower, upper, name, "leave both out for a joint without limits")
     return SdfJoint(
         name=name,
@@ -144,7 +147,7 @@ def joint_of(element: ET.Element, frames: Frames, links: Sequence[str], old: boo
         parent=parent,
         child=child,
         anchor=anchor,
-        axis=_axis(axis, where, frames, name, old),
+        axis=_read_axis(axis, where, frames, name, old),
         lower=lower,
         upper=upper,
         effort=_limit(limit, "effort", where),
@@ -179,16 +182,16 @@ def missing_visuals(model: ET.Element, files: RobotFiles) -> list[str]:
     return [uri for uri in dict.fromkeys(uris) if files.find(uri) is None]
 
 
-def _axis(axis: ET.Element, where: str, frames: Frames, joint: str, old: bool) -> Array:
+def _read_axis(axis: ET.Element, where: str, frames: Frames, joint: str, old: bool) -> Array:
     """Read the direction, shape (3,), of an <axis> in the model's frame, of any length."""
-    direction, xyz = _values(axis, "xyz", "0 0 1", 3, where), axis.find("xyz")
+    direction, xyz = _read_values(axis, "xyz", "0 0 1", 3, where), axis.find("xyz")
     if not np.any(direction):
         raise InvalidModel(f"{where}: the axis must not be zero.", joint)
     expressed_in = "" if xyz is None else xyz.get("expressed_in", "")
     of_model = axis.findtext("use_parent_model_frame", "0").strip().lower() in ("1", "true")
     frame = expressed_in or (MODEL if of_model or old else joint)
     if frame not in frames:
-        raise unknown_name("frame", frame, list(frames)).within(where)
+        raise unknown_name_error("frame", frame, list(frames)).with_context(where)
     return frames[frame].rotation @ direction
 
 
@@ -199,17 +202,17 @@ def _gearbox(element: ET.Element, where: str) -> tuple[float, str]:
     return ratio, _text(element, "gearbox_reference_body", where)
 
 
-def _primitive(solid: ET.Element, where: str) -> Solid | None:
-    """Read the kind and size of a primitive, as of `Shape`, or None for another element."""
+def _read_primitive(solid: ET.Element, where: str) -> Solid | None:
+    """Read the kind and size of a primitive, as in `Shape`, or None for another element."""
     kind = PRIMITIVES.get(solid.tag)
     return None if kind is None else (kind, size_of(solid, where))
 
 
 def size_of(solid: ET.Element, where: str) -> tuple[float, ...]:
-    """Read the size of a primitive, as of `Shape`."""
+    """Read the size of a primitive, as in `Shape`."""
     if solid.tag in ("box", "ellipsoid"):
         tag, factor = ("size", 0.5) if solid.tag == "box" else ("radii", 1.0)
-        x, y, z = factor * _values(solid, tag, None, 3, where)
+        x, y, z = factor * _read_values(solid, tag, None, 3, where)
         return float(x), float(y), float(z)
     radius = _value(solid, "radius", None, where)
     return (
@@ -217,7 +220,7 @@ def size_of(solid: ET.Element, where: str) -> tuple[float, ...]:
     )
 
 
-def _inertia(link: ET.Element, where: str, frames: Frames) -> Inertia:
+def _read_inertia(link: ET.Element, where: str, frames: Frames) -> Inertia:
     """Read the inertia of a <link> in its frame, by default 1 kg and 1 kg m², as in SDF."""
     inertial = link.find("inertial")
     if inertial is None:
@@ -242,7 +245,7 @@ def _text(element: ET.Element, tag: str, where: str) -> str:
     return text
 
 
-def _values(
+def _read_values(
     element: ET.Element | None,
     tag: str,
     default: str | None,
@@ -261,10 +264,10 @@ def _values(
 def _value(
     element: ET.Element | None, tag: str, default: str | None, where: str, largest: float = LARGEST
 ) -> float:
-    return float(_values(element, tag, default, 1, where, largest)[0])
+    return float(_read_values(element, tag, default, 1, where, largest)[0])
 
 
-def _bound(limit: ET.Element | None, tag: str, default: str, where: str) -> float:
+def _read_bound(limit: ET.Element | None, tag: str, default: str, where: str) -> float:
     """Read an end of a range, infinite at SDF's default of 1e16."""
     value = _value(limit, tag, default, where, np.inf)
     return value if abs(value) < LARGEST else float(np.copysign(np.inf, value))

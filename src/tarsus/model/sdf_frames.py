@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from tarsus.errors import InvalidFile, InvalidModel, Unsupported, join_names, unknown_name
+from tarsus.errors import InvalidFile, InvalidModel, Unsupported, join_names, unknown_name_error
 from tarsus.model.poses import Pose, rotation_from_rpy
 from tarsus.model.urdf_elements import parse_numbers
 
@@ -20,7 +20,7 @@ MAX_LISTED = 4  # names that a sentence lists
 
 def frames_of(model: ET.Element) -> dict[str, Pose]:
     """Compute the frames of model, world and every link, joint and <frame>, with joints at zero."""
-    model_pose = _relative_pose(model, "the model")
+    model_pose = _read_relative_pose(model, "the model")
     frames = {MODEL: Pose(), WORLD_LINK: inverse(model_pose)}
     elements = {name_of(e): e for tag in ("link", "frame", "joint") for e in model.findall(tag)}
     for name in elements:
@@ -42,10 +42,10 @@ def pose_of(element: ET.Element, where: str, frames: Frames, home: str) -> Pose:
     home
         Frame to which the pose is relative if it names no other.
     """
-    frame = _reference_frame(element) or home
+    frame = _read_reference_frame(element) or home
     if frame not in frames:
-        raise unknown_name("frame", frame, list(frames)).within(where)
-    return frames[frame] @ _relative_pose(element, where)
+        raise unknown_name_error("frame", frame, list(frames)).with_context(where)
+    return frames[frame] @ _read_relative_pose(element, where)
 
 
 def name_of(element: ET.Element) -> str:
@@ -96,21 +96,21 @@ def _resolve(
         "joint": (element.findtext("child") or "").strip(),
         "frame": element.get("attached_to") or MODEL,
     }.get(element.tag, MODEL)
-    frame = _reference_frame(element) or home
+    frame = _read_reference_frame(element) or home
     if frame not in elements and frame not in frames:
-        raise unknown_name("frame", frame, [*frames, *elements]).within(where)
+        raise unknown_name_error("frame", frame, [*frames, *elements]).with_context(where)
     outer = _resolve(frame, elements, frames, (*chain, name))
-    frames[name] = outer @ _relative_pose(element, where)
+    frames[name] = outer @ _read_relative_pose(element, where)
     return frames[name]
 
 
-def _reference_frame(element: ET.Element) -> str:
+def _read_reference_frame(element: ET.Element) -> str:
     """Read the frame that an element's <pose> names, or ""."""
     pose = element.find("pose")
     return "" if pose is None else pose.get("relative_to") or pose.get("frame") or ""
 
 
-def _relative_pose(element: ET.Element, where: str) -> Pose:
+def _read_relative_pose(element: ET.Element, where: str) -> Pose:
     """Read the pose that an element's <pose> gives, in its reference frame."""
     given = element.find("pose")
     if given is None:

@@ -35,7 +35,7 @@ def gearbox_couplings(
     for gearbox in gearboxes:
         ratio, reference = gearbox.gearbox or (1.0, "")
         (follower, follower_sign), (leader, leader_sign) = (
-            _hinge(gearbox, link, reference, tree) for link in (gearbox.parent, gearbox.child)
+            _find_hinge(gearbox, link, reference, tree) for link in (gearbox.parent, gearbox.child)
         )
         factor = -(leader_sign / follower_sign) / ratio
         leaders = (Leader(leader.name, (factor,)),)
@@ -46,7 +46,9 @@ def gearbox_couplings(
     return tuple(couplings)
 
 
-def _hinge(gearbox: SdfJoint, link: str, reference: str, tree: SdfTree) -> tuple[SdfJoint, float]:
+def _find_hinge(
+    gearbox: SdfJoint, link: str, reference: str, tree: SdfTree
+) -> tuple[SdfJoint, float]:
     """Find the hinge between a link and the reference body, and the sign of its axis."""
     joint = tree.above.get(link)
     if joint is None or joint.parent != reference or joint.kind not in ("revolute", "continuous"):

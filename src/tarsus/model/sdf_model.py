@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ET
 from collections.abc import Sequence
 
 from tarsus.errors import InvalidFile, InvalidModel, Unsupported, join_names
-from tarsus.model.file_schema import Unread, walk
+from tarsus.model.file_schema import UnsupportedItems, walk
 from tarsus.model.links import MAX_LINKS, SHAPES
 from tarsus.model.mechanism import Mechanism
 from tarsus.model.parts import MAX_LISTED, Report
@@ -17,7 +17,7 @@ from tarsus.model.urdf_elements import parse_numbers
 
 def model_of(
     root: ET.Element, touching: str = "collision"
-) -> tuple[ET.Element, tuple[int, int], Unread]:
+) -> tuple[ET.Element, tuple[int, int], UnsupportedItems]:
     """Read the model of a file and the version of the format; list what is unsupported.
 
     Parameters
@@ -76,7 +76,7 @@ def gravity_of(root: ET.Element) -> tuple[float, float, float]:
 
 
 def report_ignored(
-    model: ET.Element, joints: Sequence[SdfJoint], unread: Unread, report: Report
+    model: ET.Element, joints: Sequence[SdfJoint], unread: UnsupportedItems, report: Report
 ) -> None:
     """Report by name which elements are ignored."""
     unread.report(report)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tarsus.errors import unknown_name
+from tarsus.errors import unknown_name_error
 from tarsus.model.mechanism import Mechanism
 from tarsus.model.motors import movable_joints, one_per_loop
 from tarsus.model.parts import Report
@@ -42,7 +42,7 @@ def driven_joints(
     if names is not None:
         for name in names:
             if name not in moving:
-                raise unknown_name("joint", name, moving)
+                raise unknown_name_error("joint", name, moving)
         return [joints[name] for name in moving if name in names]
     with_effort = [name for name in moving if 0 < joints[name].effort < np.inf]
     if with_effort:

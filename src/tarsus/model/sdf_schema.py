@@ -8,25 +8,25 @@ POSE = "relative_to frame degrees rotation_format"
 ONE_MODEL = "put all links and joints into one model (`gz sdf -p FILE` expands <include>)"
 
 
-def _values(path: str, tags: str) -> Table:
+def _create_values(path: str, tags: str) -> Table:
     """Create the rules of elements that hold one value each."""
     return {f"{path}/{tag}": supported() for tag in tags.split()}
 
 
-def _shapes(path: str, why: str) -> Table:
+def _create_shapes(path: str, why: str) -> Table:
     """Create the rules that <collision> and <visual> share."""
     shape = f"{path}/geometry"
     return {
         path: supported(why, "name"),
         f"{path}/pose": supported("", POSE),
-        shape: supported("one shape; others are ignored by name", elsewhere=True),
-        **_values(shape, "box sphere cylinder capsule ellipsoid mesh"),
-        **_values(f"{shape}/box", "size"),
-        **_values(f"{shape}/sphere", "radius"),
-        **_values(f"{shape}/cylinder", "radius length"),
-        **_values(f"{shape}/capsule", "radius length"),
-        **_values(f"{shape}/ellipsoid", "radii"),
-        **_values(f"{shape}/mesh", "uri scale"),
+        shape: supported("one shape; others are ignored and listed", elsewhere=True),
+        **_create_values(shape, "box sphere cylinder capsule ellipsoid mesh"),
+        **_create_values(f"{shape}/box", "size"),
+        **_create_values(f"{shape}/sphere", "radius"),
+        **_create_values(f"{shape}/cylinder", "radius length"),
+        **_create_values(f"{shape}/capsule", "radius length"),
+        **_create_values(f"{shape}/ellipsoid", "radii"),
+        **_create_values(f"{shape}/mesh", "uri scale"),
         f"{shape}/mesh/submesh": unsupported("the whole mesh is read"),
         f"{path}/laser_retro": no_effect("for laser sensors"),
     }
@@ -56,13 +56,13 @@ SDF: Table = {
     "model/link/inertial/pose": supported("", POSE),
     "model/link/inertial/mass": supported(),
     "model/link/inertial/inertia": supported(),
-    **_values("model/link/inertial/inertia", "ixx ixy ixz iyy iyz izz"),
+    **_create_values("model/link/inertial/inertia", "ixx ixy ixz iyy iyz izz"),
     "model/link/inertial/density": no_effect("mass and inertia are given"),
     "model/link/inertial/fluid_added_mass": unsupported("there is no fluid"),
-    **_shapes("model/link/collision", "collision shapes"),
+    **_create_shapes("model/link/collision", "collision shapes"),
     "model/link/collision/max_contacts": no_effect("all contacts are simulated"),
     "model/link/collision/surface": unsupported("the contact law has these parameters"),
-    **_shapes("model/link/visual", "visual shapes; collision shapes with `shapes='visual'`"),
+    **_create_shapes("model/link/visual", "visual shapes; collision shapes with `shapes='visual'`"),
     "model/link/visual/material": no_effect("for pictures"),
     "model/link/visual/cast_shadows": no_effect("for pictures"),
     "model/link/visual/transparency": no_effect("for pictures"),
@@ -89,13 +89,15 @@ SDF: Table = {
     "model/joint/axis/xyz": supported("by default 0 0 1", "expressed_in"),
     "model/joint/axis/use_parent_model_frame": supported(),
     "model/joint/axis/limit": supported("range, largest torque or force, and largest speed"),
-    **_values("model/joint/axis/limit", "lower upper effort velocity"),
+    **_create_values("model/joint/axis/limit", "lower upper effort velocity"),
     "model/joint/axis/limit/stiffness": unsupported("stops are rigid", elsewhere=True),
     "model/joint/axis/limit/dissipation": unsupported("stops are rigid", elsewhere=True),
     "model/joint/axis/dynamics": supported("not of ball joints"),
-    **_values("model/joint/axis/dynamics", "damping friction spring_stiffness spring_reference"),
+    **_create_values(
+        "model/joint/axis/dynamics", "damping friction spring_stiffness spring_reference"
+    ),
     "model/joint/axis/mimic": supported("a coupling of two joints", "joint axis"),
-    **_values("model/joint/axis/mimic", "multiplier offset reference"),
+    **_create_values("model/joint/axis/mimic", "multiplier offset reference"),
     "model/joint/axis2": no_effect("the joint types with two axes are rejected"),
     "model/joint/physics": unsupported("settings of an engine"),
     "model/joint/sensor": unsupported("sensors are chosen by name (`--sensors`)"),

@@ -61,7 +61,7 @@ def spanning_tree(links: Sequence[str], joints: Sequence[SdfJoint]) -> SdfTree:
         link = stack.pop()
         order.append(link)
         adjacent = [j for j in joints if j in inside and link in (j.parent, j.child)]
-        below = [j if j.parent == link else reversed_joint(j) for j in adjacent]
+        below = [j if j.parent == link else reverse_joint(j) for j in adjacent]
         below = [joint for joint in below if joint.child != root and joint.child not in above]
         above |= {joint.child: joint for joint in below}
         stack += [joint.child for joint in reversed(below)]
@@ -76,7 +76,7 @@ def spanning_tree(links: Sequence[str], joints: Sequence[SdfJoint]) -> SdfTree:
     return SdfTree(tuple(order), above, tuple(joint for joint in joints if joint not in inside))
 
 
-def reversed_joint(joint: SdfJoint) -> SdfJoint:
+def reverse_joint(joint: SdfJoint) -> SdfJoint:
     """Exchange parent and child of a joint; its coordinate stays the same."""
     return replace(joint, parent=joint.child, child=joint.parent, axis=-joint.axis)
 

@@ -14,7 +14,7 @@ from tarsus.model.solids import FIRST_PAIR_BIT, Capsule, Cuboid, Pair, Solid, co
 from tarsus.model.stand_ins import STAND_INS
 
 
-def solids(shapes: Iterable[tuple[str, int, Shape]]) -> tuple[Solid, ...]:
+def create_solids(shapes: Iterable[tuple[str, int, Shape]]) -> tuple[Solid, ...]:
     """Create the solids of shapes, given as (link name, body, shape).
 
     Spheres, capsules and boxes are solids themselves; capsules or boxes stand in for cylinders and
@@ -39,7 +39,7 @@ def solids(shapes: Iterable[tuple[str, int, Shape]]) -> tuple[Solid, ...]:
     )
 
 
-def pairs(mechanism: Mechanism, within_robot: bool = True) -> tuple[Pair, ...]:
+def create_pairs(mechanism: Mechanism, within_robot: bool = True) -> tuple[Pair, ...]:
     """Create the first contact of every two solids that may collide according to the file.
 
     Two solids may collide if their bits match and their bodies are neither the same, nor parent and
@@ -58,7 +58,7 @@ def pairs(mechanism: Mechanism, within_robot: bool = True) -> tuple[Pair, ...]:
     for one, other in combinations(mechanism.solids, 2):
         a, b = one.body, other.body
         names = frozenset((bodies[a].name, bodies[b].name))
-        adjacent = a == b or _carrier(bodies, a) == b or _carrier(bodies, b) == a
+        adjacent = a == b or _find_carrier(bodies, a) == b or _find_carrier(bodies, b) == a
         matching = one.bits[0] & other.bits[1] | one.bits[1] & other.bits[0]
         filtered = adjacent or names in excluded
         if a != b and (matching if not filtered else matching >= FIRST_PAIR_BIT):
@@ -76,7 +76,7 @@ def is_between_trees(mechanism: Mechanism, pair: Pair) -> bool:
     return roots[0] != roots[1] and any(mechanism.bodies[k].joint.kind == "free" for k in roots)
 
 
-def pairs_of(known: tuple[Pair, ...], mechanism: Mechanism) -> tuple[Pair, ...]:
+def transfer_pairs(known: tuple[Pair, ...], mechanism: Mechanism) -> tuple[Pair, ...]:
     """Transfer the pairs to the solids of the same robot in other coordinates.
 
     Cutting joints may move the frames of bodies, and with them the solids in these frames.
@@ -96,7 +96,7 @@ def _root(bodies: Sequence[Body], body: int) -> int:
     return body
 
 
-def _carrier(bodies: Sequence[Body], body: int) -> int:
+def _find_carrier(bodies: Sequence[Body], body: int) -> int:
     """Find the nearest ancestor with a mass: several joints on one link have massless bodies."""
     body = bodies[body].parent
     while body != WORLD and not bodies[body].inertia.mass:

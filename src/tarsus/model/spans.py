@@ -91,12 +91,12 @@ class Span:
             object.__setattr__(self, name, array)
 
     @property
-    def bent(self) -> bool:
+    def is_arc(self) -> bool:
         """Whether the span is an arc."""
         return bool(np.any(self.out))
 
     @property
-    def wide(self) -> bool:
+    def is_face(self) -> bool:
         """Whether the span is a face."""
         return bool(np.any(self.across))
 
@@ -107,22 +107,24 @@ class Span:
         return normal / np.linalg.norm(normal)
 
 
-def arcs(spans: Collection[Span]) -> bool:
+def has_arcs(spans: Collection[Span]) -> bool:
     """Return whether any span is an arc."""
-    return any(span.bent for span in spans)
+    return any(span.is_arc for span in spans)
 
 
-def faces(spans: Collection[Span]) -> bool:
+def has_faces(spans: Collection[Span]) -> bool:
     """Return whether any span is a face."""
-    return any(span.wide for span in spans)
+    return any(span.is_face for span in spans)
 
 
-def searched(spans: Collection[Span]) -> tuple[Span, ...]:
+def select_searched(spans: Collection[Span]) -> tuple[Span, ...]:
     """Select the spans that touch where the ground is closest."""
     return tuple(span for span in spans if span.row < 0)
 
 
-def spans(mechanism: Mechanism, touching: Collection[str], top_edges: int = 0) -> tuple[Span, ...]:
+def create_spans(
+    mechanism: Mechanism, touching: Collection[str], top_edges: int = 0
+) -> tuple[Span, ...]:
     """Create the spans of a mechanism.
 
     These are the segments between candidates of `touching`; a long one is divided into an odd
@@ -158,12 +160,14 @@ def spans(mechanism: Mechanism, touching: Collection[str], top_edges: int = 0) -
             radius = first.radius + (first.outline.size if first.outline else 0.0)
             part = k / count, (k + 1) / count
             result.append(Span(name, first.body, middle, half, radius, first.friction, ends, part))
-    discs = [c for c in by_name.values() if c.outline and not c.outline.solid and not c.radius]
+    discs = [
+        c for c in by_name.values() if c.outline and not c.outline.is_ellipsoid and not c.radius
+    ]
     rims = [c for c in discs if c.outline and c.outline.first]
     pairs = [(by_name[a], by_name[b]) for a, b in mechanism.edges if by_name.keys() >= {a, b}]
     faces = [end for pair in pairs if pair[0].outline for end in _flat_ends(*pair)]
-    faces += [face for corners in _boxes(by_name, mechanism.edges) for face in _faces(corners)]
-    arcs = [arc for rim in rims for arc in _arcs(rim)]
+    faces += [face for corners in _find_boxes(by_name, mechanism.edges) for face in _faces(corners)]
+    arcs = [arc for rim in rims for arc in _create_arcs(rim)]
     if not top_edges:
         return (*result, *filter(_is_wide, faces), *arcs)
     result, arcs = _with_normals(result, faces), _with_normals(arcs, faces)
@@ -192,7 +196,7 @@ def _with_normals(spans: Collection[Span], faces: Collection[Span]) -> list[Span
     return result
 
 
-def _boxes(
+def _find_boxes(
     by_name: Mapping[str, Candidate], edges: Collection[tuple[str, str]]
 ) -> list[dict[tuple[int, ...], Candidate]]:
     """Find the corners of every box by their signs along its axes, the longest axis first."""
@@ -254,7 +258,7 @@ def _flat_ends(first: Candidate, second: Candidate) -> Iterator[Span]:
         yield Span(name, *fields, across=across, round=True, depth=depth)
 
 
-def _arcs(rim: Candidate) -> list[Span]:
+def _create_arcs(rim: Candidate) -> list[Span]:
     """Create the arcs of the rim whose first candidate is `rim`."""
     assert rim.outline is not None
     across = rim.outline.size * rim.outline.half_axes()[1]

@@ -109,7 +109,7 @@ def _add_bodies(world: Element, mechanism: Mechanism, joint_limits: bool) -> lis
         elements.append(_add_body(parent, body, joint_limits))
     for candidate in mechanism.candidates:
         row = {"name": candidate.name, "pos": numbers(candidate.position), "contype": "0"}
-        SubElement(elements[candidate.body], "geom", row | _shape(candidate))
+        SubElement(elements[candidate.body], "geom", row | _create_shape(candidate))
     for frame in mechanism.frames:
         pose = {
             "pos": numbers(frame.position),
@@ -119,7 +119,7 @@ def _add_bodies(world: Element, mechanism: Mechanism, joint_limits: bool) -> lis
     return elements
 
 
-def _shape(candidate: Candidate) -> dict[str, str]:
+def _create_shape(candidate: Candidate) -> dict[str, str]:
     """Create the attributes of a candidate's geom: a sphere, an ellipsoid, or a disc for a rim.
 
     A torus, which MuJoCo does not have, is an ellipsoid as wide and as high. The other points of a

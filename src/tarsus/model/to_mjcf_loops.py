@@ -60,7 +60,7 @@ def add_constraints(
     for loop in mechanism.loops:
         _check(mechanism, loop)
         for name, ends in _points(loop):
-            sites = [_unique(f"{name}/{end}", used) for end in ("parent", "child")]
+            sites = [_create_unique_name(f"{name}/{end}", used) for end in ("parent", "child")]
             weld = loop.joint.kind == "fixed"
             parents = bodies[loop.parent + 1], bodies[loop.child + 1]
             for site, body, (point, quaternion) in zip(sites, parents, ends, strict=True):
@@ -127,7 +127,7 @@ def _add_coupling(
     SubElement(equality, "joint", row | {"polycoef": text((*coefficients, *zeros))} | softness)
 
 
-def _unique(name: str, used: set[str]) -> str:
+def _create_unique_name(name: str, used: set[str]) -> str:
     """Create a name that no site has: a robot read from an exported file has them as frames."""
     while name in used:
         name += "_"

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
-from tarsus.errors import InvalidModel, Unsupported, unknown_name
+from tarsus.errors import InvalidModel, Unsupported, unknown_name_error
 from tarsus.model.file_actuators import motor
 from tarsus.model.file_schema import walk
-from tarsus.model.files import check_expanded, from_text_or_file, xml_root
+from tarsus.model.files import from_text_or_file, reject_xacro, xml_root
 from tarsus.model.fixed_base import check_height
 from tarsus.model.joint import Joint, JointKind
 from tarsus.model.links import BASE_JOINTS, MAX_LINKS, SHAPES, Link, check_names, report_shapes
@@ -84,18 +84,18 @@ def read_urdf(
     """
     check_height(floating, height)
     if shapes not in SHAPES:
-        raise unknown_name("kind of shapes", str(shapes), SHAPES)
+        raise unknown_name_error("kind of shapes", str(shapes), SHAPES)
     options = floating, shapes, Pose(np.array([0.0, 0.0, height or 0.0]))
 
     def read(text: str | bytes, file: str, path: Path | None) -> Mechanism:
         files = RobotFiles.of(path, packages, asset_folders)
-        mechanism = _mechanism(text, file, files, *options)
+        mechanism = _build_mechanism(text, file, files, *options)
         return mechanism if driven is None else with_motors(mechanism, driven)
 
     return from_text_or_file(source, "URDF text", read)
 
 
-def _mechanism(
+def _build_mechanism(
     text: str | bytes,
     file: str,
     files: RobotFiles,
@@ -105,7 +105,7 @@ def _mechanism(
 ) -> Mechanism:
     """Build the mechanism of a URDF text; `base` is the pose of a root link fixed to the world."""
     robot = xml_root(text)
-    check_expanded(robot)
+    reject_xacro(robot)
     if len(robot.findall("link")) > MAX_LINKS:
         raise Unsupported(f"the robot has more than {MAX_LINKS} links, the limit.", "link")
     report = Report(file)
@@ -117,7 +117,7 @@ def _mechanism(
     joints = [replace(joint, mimic=None) if joint.name in lost else joint for joint in joints]
     report_shapes(links, shapes, missing_visuals(robot, files), files, report)
     unread.report(report)
-    root, children = _tree(links, joints)
+    root, children = _find_tree(links, joints)
     named = {link.name: link for link in links}
     floats = floating and root != "world" and not _is_massless_root(named, root, children)
     if floating and not floats and root != "world":
@@ -152,13 +152,13 @@ def _mechanism(
             Actuator(joint.name, joint.name, -joint.effort, joint.effort)
             for body in welded.bodies
             for joint in joints
-            if joint.name == body.joint.name and _driven(joint)
+            if joint.name == body.joint.name and _is_driven(joint)
         ),
         file_actuators=tuple(
             motor(joint.name, joint.effort, joint.velocity)
             for body in welded.bodies
             for joint in joints
-            if joint.name == body.joint.name and _driven(joint)
+            if joint.name == body.joint.name and _is_driven(joint)
         ),
         couplings=coupled,
         visuals=visuals,
@@ -167,7 +167,9 @@ def _mechanism(
     )
 
 
-def _tree(links: list[Link], joints: list[UrdfJoint]) -> tuple[str, dict[str, list[UrdfJoint]]]:
+def _find_tree(
+    links: list[Link], joints: list[UrdfJoint]
+) -> tuple[str, dict[str, list[UrdfJoint]]]:
     """Find the root link, and the joints below each link.
 
     Raises
@@ -185,7 +187,7 @@ def _tree(links: list[Link], joints: list[UrdfJoint]) -> tuple[str, dict[str, li
     for joint in joints:
         for link in (joint.parent, joint.child):
             if link not in children:
-                raise unknown_name("link", link, names).within(f"joint {joint.name!r}")
+                raise unknown_name_error("link", link, names).with_context(f"joint {joint.name!r}")
         if joint.child in above:
             raise InvalidModel(
                 f"the link {joint.child!r} is the child of two joints,"
@@ -253,7 +255,7 @@ def _parts(
     stack = [(joint, 0) for joint in reversed(children[root])]
     while stack:
         joint, parent = stack.pop()
-        motion = _motion(joint)
+        motion = _build_motion(joint)
         pose = joint.pose
         # the coordinates of a floating joint are a pose in the world
         if motion is not None and motion.kind == "free":
@@ -276,7 +278,7 @@ def _part(link: Link, parent: int, pose: Pose, joint: Joint | None) -> Part:
     return Part(link.name, parent, pose, joint, link.inertia, link.shapes)
 
 
-def _motion(joint: UrdfJoint) -> Joint | None:
+def _build_motion(joint: UrdfJoint) -> Joint | None:
     """Build the mechanism's joint, None if it is fixed."""
     if joint.kind == "fixed":
         return None
@@ -300,7 +302,7 @@ def _motion(joint: UrdfJoint) -> Joint | None:
     )
 
 
-def _driven(joint: UrdfJoint) -> bool:
+def _is_driven(joint: UrdfJoint) -> bool:
     return joint.kind in MOVING and joint.effort > 0 and not joint.mimic
 
 
@@ -313,6 +315,6 @@ def _report_joints(joints: list[UrdfJoint], report: Report) -> None:
             ranges[0],
         )
     moving = [joint for joint in joints if joint.kind in MOVING and not joint.mimic]
-    passive = [joint.name for joint in moving if not _driven(joint)]
+    passive = [joint.name for joint in moving if not _is_driven(joint)]
     if passive:
         report.note(f"Passive, because the file gives no effort: {', '.join(passive)}.")

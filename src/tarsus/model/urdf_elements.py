@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tarsus.errors import InvalidFile, InvalidModel, quoted
+from tarsus.errors import InvalidFile, InvalidModel, quote
 from tarsus.model.check import LARGEST
 from tarsus.model.links import Link, ShapeReader, Solid, with_shapes
 from tarsus.model.mechanism import Color, Inertia
@@ -71,7 +71,7 @@ def link_of(element: ET.Element, files: RobotFiles, touching: str) -> Link:
         Elements whose shapes collide, "collision" or "visual".
     """
     name = _attribute(element, "name", "a link")
-    link = Link(name, _inertia(element, f"link {name!r}"))
+    link = Link(name, _read_inertia(element, f"link {name!r}"))
     return with_shapes(link, element.findall(touching), shapes_of(name), files)
 
 
@@ -82,7 +82,7 @@ def shapes_of(link: str) -> ShapeReader:
         pose=lambda shape: origin(shape, where),
         uri=lambda mesh: _attribute(mesh, "filename", where),
         scale=lambda mesh: numbers(mesh, "scale", "1 1 1", 3, where),
-        solid=lambda solid: _primitive(solid, where),
+        solid=lambda solid: _read_primitive(solid, where),
     )
 
 
@@ -119,7 +119,7 @@ def joint_of(element: ET.Element) -> UrdfJoint:
     )
     if kind not in ("fixed", "floating") and not np.any(direction):
         raise InvalidModel(f"{where}: the axis must not be zero.", name)
-    lower, upper = (_number(limit, key, where, largest=np.inf) for key in ("lower", "upper"))
+    lower, upper = (_read_number(limit, key, where, largest=np.inf) for key in ("lower", "upper"))
     if kind in LIMITED:
         check_range(lower, upper, name, "use a continuous joint for one without limits")
     return UrdfJoint(
@@ -131,10 +131,10 @@ def joint_of(element: ET.Element) -> UrdfJoint:
         axis=direction,
         lower=lower,
         upper=upper,
-        effort=np.inf if limit is None else _limit(limit, "effort", where),
-        velocity=_limit(limit, "velocity", where, largest=np.inf),
-        damping=_number(dynamics, "damping", where),
-        friction=_number(dynamics, "friction", where),
+        effort=np.inf if limit is None else _read_limit(limit, "effort", where),
+        velocity=_read_limit(limit, "velocity", where, largest=np.inf),
+        damping=_read_number(dynamics, "damping", where),
+        friction=_read_number(dynamics, "friction", where),
         mimic=None if mimic is None else _mimic(mimic, where),
     )
 
@@ -142,8 +142,8 @@ def joint_of(element: ET.Element) -> UrdfJoint:
 def _mimic(element: ET.Element, where: str) -> Mimic:
     return Mimic(
         leader=_attribute(element, "joint", where),
-        multiplier=_number(element, "multiplier", where, default="1"),
-        offset=_number(element, "offset", where),
+        multiplier=_read_number(element, "multiplier", where, default="1"),
+        offset=_read_number(element, "offset", where),
     )
 
 
@@ -178,8 +178,8 @@ def missing_visuals(robot: ET.Element, files: RobotFiles) -> list[str]:
     return [uri for uri in dict.fromkeys(uris) if files.find(uri) is None]
 
 
-def _primitive(solid: ET.Element, where: str) -> Solid | None:
-    """Read the kind and size of a primitive, as of `Shape`, or None for another element."""
+def _read_primitive(solid: ET.Element, where: str) -> Solid | None:
+    """Read the kind and size of a primitive, as in `Shape`, or None for another element."""
     if solid.tag not in PRIMITIVES:
         return None
     if solid.tag == "box":
@@ -192,7 +192,7 @@ def _primitive(solid: ET.Element, where: str) -> Solid | None:
     return "cylinder" if solid.tag == "cylinder" else "capsule", (radius, half)
 
 
-def _inertia(link: ET.Element, where: str) -> Inertia:
+def _read_inertia(link: ET.Element, where: str) -> Inertia:
     """Read the inertia of a <link> in the link's frame, zero without an <inertial>."""
     inertial = link.find("inertial")
     if inertial is None:
@@ -230,7 +230,7 @@ def _attribute(element: ET.Element, key: str, where: str) -> str:
     return value
 
 
-def _number(
+def _read_number(
     element: ET.Element | None,
     key: str,
     where: str,
@@ -243,9 +243,11 @@ def _number(
     return float(numbers(element, key, default, 1, where, largest)[0])
 
 
-def _limit(element: ET.Element | None, key: str, where: str, largest: float = LARGEST) -> float:
+def _read_limit(
+    element: ET.Element | None, key: str, where: str, largest: float = LARGEST
+) -> float:
     """Read a limit of effort or velocity, which must not be negative."""
-    value = _number(element, key, where, largest)
+    value = _read_number(element, key, where, largest)
     if value < 0:
         raise InvalidFile(
             f"{where}: {key} of <limit> is a magnitude and must be >= 0, not {value:g}.", key
@@ -318,10 +320,10 @@ def parse_numbers(
         values = np.array([np.nan])
     if values.shape != (count,) or np.isnan(values).any():
         required = "a number" if count == 1 else f"{count} numbers"
-        raise InvalidFile(f"{what} must be {required}, not {quoted(text)}.", subject)
+        raise InvalidFile(f"{what} must be {required}, not {quote(text)}.", subject)
     if np.abs(values).max() > largest:
         raise InvalidFile(
-            f"{what} must be finite and at most {largest:g} in SI units, not {quoted(text)}.",
+            f"{what} must be finite and at most {largest:g} in SI units, not {quote(text)}.",
             subject,
         )
     return values

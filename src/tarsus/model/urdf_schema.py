@@ -5,20 +5,20 @@ from __future__ import annotations
 from tarsus.model.file_schema import Table, no_effect, supported, unsupported
 
 
-def _shapes(path: str, why: str) -> Table:
+def _create_shapes(path: str, why: str) -> Table:
     """Create the rules of <collision> and <visual>, which hold the same."""
     return {
         path: supported(why, "name group"),
         f"{path}/origin": supported("pose in the link's frame", "xyz rpy"),
         f"{path}/geometry": supported(
-            "one shape; others are ignored by name", "name", elsewhere=True
+            "one shape; others are ignored and listed", "name", elsewhere=True
         ),
         f"{path}/geometry/box": supported("", "size"),
         f"{path}/geometry/sphere": supported("", "radius"),
         f"{path}/geometry/cylinder": supported("", "radius length"),
         f"{path}/geometry/capsule": supported("", "radius length"),
         f"{path}/geometry/mesh": supported(
-            "its convex hull; a file that is missing is ignored by name", "filename scale"
+            "its convex hull; a missing file is ignored and listed", "filename scale"
         ),
         f"{path}/material": no_effect("for pictures"),
         f"{path}/verbose": no_effect("settings of a reader"),
@@ -41,8 +41,8 @@ URDF: Table = {
     "robot/link/inertial/origin": supported("", "xyz rpy"),
     "robot/link/inertial/mass": supported("", "value"),
     "robot/link/inertial/inertia": supported("", "ixx ixy ixz iyy iyz izz"),
-    **_shapes("robot/link/collision", "collision shapes"),
-    **_shapes("robot/link/visual", "visual shapes; collision shapes with `shapes='visual'`"),
+    **_create_shapes("robot/link/collision", "collision shapes"),
+    **_create_shapes("robot/link/visual", "visual shapes; collision shapes with `shapes='visual'`"),
     "robot/link/contact": unsupported("the contact law has these parameters"),
     "robot/link/sensor": unsupported("sensors are chosen by name (`--sensors`)"),
     "robot/joint": supported(

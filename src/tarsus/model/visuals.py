@@ -63,7 +63,7 @@ def visuals_of(
     for link in links:
         body = "" if link.host == WORLD else bodies[link.host].name
         for element in link.elements:
-            shape = _shape(element, link.reader)
+            shape = _read_shape(element, link.reader)
             if shape is not None:
                 pose = link.pose @ link.reader.pose(element)
                 visuals.append(Visual(body, pose.position, pose.rotation, *shape, color(element)))
@@ -75,7 +75,7 @@ def drawn_tag(element: ET.Element) -> Literal["visual", "collision"]:
     return "collision" if element.find("link/visual") is None else "visual"
 
 
-def _shape(
+def _read_shape(
     element: ET.Element, reader: ShapeReader
 ) -> tuple[ShapeKind, tuple[float, ...], str] | None:
     """Read a shape's kind, its size or a mesh's scale, and the mesh's URI; None if unknown."""
@@ -89,7 +89,7 @@ def _shape(
     return None if primitive is None else (*primitive, "")
 
 
-def moved_to_world(visuals: Sequence[Visual], body: str, base: Pose) -> tuple[Visual, ...]:
+def move_to_world(visuals: Sequence[Visual], body: str, base: Pose) -> tuple[Visual, ...]:
     """Move the visuals of one body to the world, where it stands at `base`."""
 
     def moved(visual: Visual) -> Visual:

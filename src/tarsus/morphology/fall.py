@@ -25,7 +25,7 @@ def vertical_in_base(robot: Mechanism) -> Array:
     return rotation_from_quaternion(stand[3:7])[2]
 
 
-def upright(robot: Mechanism, q: Array) -> Array:
+def uprightness(robot: Mechanism, q: Array) -> Array:
     """Compute the cosine of the angle by which the base tilts from its standing attitude.
 
     Rotations about the vertical do not count.
@@ -73,5 +73,5 @@ def first_fallen(robot: Mechanism, q: Array, height: Array) -> int | None:
     """Find the index of the first instant with the robot fallen (`has_fallen`), or None."""
     if not robot.floating:
         return None
-    down = (upright(robot, q) < MIN_UPRIGHT) | (height < MIN_HEIGHT_SHARE * height[0])
+    down = (uprightness(robot, q) < MIN_UPRIGHT) | (height < MIN_HEIGHT_SHARE * height[0])
     return int(np.argmax(down)) if down.any() else None

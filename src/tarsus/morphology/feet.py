@@ -24,7 +24,7 @@ CACHE_SIZE = 64  # robots
 
 
 @lru_cache(maxsize=CACHE_SIZE)
-def feet(robot: Mechanism) -> tuple[Candidate, ...]:
+def find_feet(robot: Mechanism) -> tuple[Candidate, ...]:
     """Find the lowest contact candidates of the last link of each leg.
 
     They are the lowest in the pose in which the file draws the robot, moved into the joint limits;
@@ -53,11 +53,11 @@ def feet(robot: Mechanism) -> tuple[Candidate, ...]:
     for _, touching in sorted(candidates_of_last_bodies(robot).items()):
         bottom = min(lowest[touching])
         if bottom <= ground + MAX_FOOT_HEIGHT * height:
-            chosen += _sole(points, touching)
+            chosen += _select_sole(points, touching)
     return tuple(robot.candidates[k] for k in sorted(chosen)[:MAX_CANDIDATES])
 
 
-def _sole(points: NDArray[np.float64], touching: list[int]) -> list[int]:
+def _select_sole(points: NDArray[np.float64], touching: list[int]) -> list[int]:
     """Select the candidates of a body that make up its sole.
 
     These are the main corners of the polygon of its lowest candidates; if there are fewer than
@@ -81,10 +81,10 @@ def _sole(points: NDArray[np.float64], touching: list[int]) -> list[int]:
     return corners + rest[: max(MIN_PER_FOOT - len(corners), 0)]
 
 
-def soles(robot: Mechanism) -> dict[int, list[Candidate]]:
-    """Group the `feet` by body."""
+def find_soles(robot: Mechanism) -> dict[int, list[Candidate]]:
+    """Group the feet by body."""
     by_body: dict[int, list[Candidate]] = {}
-    for foot in feet(robot):
+    for foot in find_feet(robot):
         by_body.setdefault(foot.body, []).append(foot)
     return by_body
 

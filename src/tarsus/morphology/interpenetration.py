@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from tarsus.dynamics.poses import poses
 from tarsus.model.mechanism import Mechanism
-from tarsus.model.self_collision import is_between_trees, pairs
+from tarsus.model.self_collision import create_pairs, is_between_trees
 from tarsus.model.solids import Pair
 from tarsus.morphology.distances import distance_lower_bound, solid_center, solid_distance
 
@@ -37,7 +37,7 @@ def find_interpenetrations(
     list of (Pair, float)
         Pairs and their largest depth in m, the deepest first; only those deeper than `MIN_DEPTH`.
     """
-    known = [pair for pair in pairs(mechanism) if not is_between_trees(mechanism, pair)]
+    known = [pair for pair in create_pairs(mechanism) if not is_between_trees(mechanism, pair)]
     if not known:
         return []
     some = q[np.linspace(0, len(q) - 1, min(len(q), MAX_POSTURES)).astype(int)]

@@ -67,7 +67,7 @@ class Foot(NamedTuple):
     jacobian: SX
 
 
-def standing(mechanism: Mechanism, legs: tuple[Leg, ...], q: Array) -> Standing:
+def measure_standing(mechanism: Mechanism, legs: tuple[Leg, ...], q: Array) -> Standing:
     """Compute the properties of a robot at coordinates q (nq,)."""
     if not mechanism.floating:
         raise Unsupported(
@@ -80,7 +80,7 @@ def standing(mechanism: Mechanism, legs: tuple[Leg, ...], q: Array) -> Standing:
     R = np.array(DM(kin.world_rotation[0]))
     effective, positions = [], []
     for leg in legs:
-        joints, here = joint_velocities(mechanism, leg), foot(kin, leg)
+        joints, here = velocity_indices(mechanism, leg), foot_state(kin, leg)
         J, M_leg = np.array(DM(here.jacobian)), M[np.ix_(joints, joints)]
         effective.append(R.T @ np.linalg.inv(J @ np.linalg.solve(M_leg, J.T)) @ R)
         positions.append(R.T @ np.array(DM(here.arm)).ravel())
@@ -94,7 +94,7 @@ def standing(mechanism: Mechanism, legs: tuple[Leg, ...], q: Array) -> Standing:
     return Standing(mechanism.mass, M[3:6, 3:6], height, effective, footing)
 
 
-def foot(kin: Kinematics, leg: Leg) -> Foot:
+def foot_state(kin: Kinematics, leg: Leg) -> Foot:
     """Compute the state of a leg's foot."""
     mechanism = kin.mechanism
     frame = mechanism.frame(leg.name)
@@ -103,11 +103,11 @@ def foot(kin: Kinematics, leg: Leg) -> Foot:
     velocity = SX.zeros(3)
     for i, column in columns.items():
         velocity += column * kin.u[i]
-    joints = ca.horzcat(*(columns[i] for i in joint_velocities(mechanism, leg)))
+    joints = ca.horzcat(*(columns[i] for i in velocity_indices(mechanism, leg)))
     return Foot(jacobian.position(kin, frame.body, point) - kin.q[:3], velocity, joints)
 
 
-def joint_velocities(mechanism: Mechanism, leg: Leg) -> list[int]:
+def velocity_indices(mechanism: Mechanism, leg: Leg) -> list[int]:
     """Find the indices of a leg's joints in u."""
     return [mechanism.u_slices[mechanism.joint_index(joint)].start for joint in leg.joints]
 

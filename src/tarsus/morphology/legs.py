@@ -93,12 +93,12 @@ def find_legs(mechanism: Mechanism) -> tuple[Leg, ...]:
     reason = _why_no_legs(mechanism)
     if reason:
         raise Unsupported(reason, mechanism.name)
-    return tuple(_leg(mechanism, foot) for foot in _feet(mechanism))
+    return tuple(_build_leg(mechanism, foot) for foot in _find_feet(mechanism))
 
 
 def hinges_to(mechanism: Mechanism, body: int) -> list[int]:
     """Find the hinged bodies on the path from the base to a body, in this order."""
-    path = reversed(tree.path(mechanism, body))
+    path = reversed(tree.support_path(mechanism, body))
     return [i for i in path if mechanism.bodies[i].joint.kind == "hinge"]
 
 
@@ -113,7 +113,7 @@ def diagonals(legs: tuple[Leg, ...]) -> tuple[int, ...]:
 
 def why_no_diagonal_legs(mechanism: Mechanism) -> str | None:
     """Return the reason why `diagonals(find_legs(mechanism))` fails; None if it does not."""
-    count = len(_feet(mechanism))
+    count = len(_find_feet(mechanism))
     return _why_no_legs(mechanism) or (None if count == 4 else _not_four(count))
 
 
@@ -143,7 +143,7 @@ def foot_jacobian(leg: Leg, angles: Array) -> Array:
     return np.array(columns).T * leg.signs
 
 
-def _feet(mechanism: Mechanism) -> list[Candidate]:
+def _find_feet(mechanism: Mechanism) -> list[Candidate]:
     """Find the farthest contact candidate of the last body of every chain of hinges."""
     return [
         max((mechanism.candidates[k] for k in touching), key=_reach)
@@ -154,11 +154,11 @@ def _feet(mechanism: Mechanism) -> list[Candidate]:
 
 def _why_no_legs(mechanism: Mechanism) -> str | None:
     """Return the reason why a chain is not a leg of abad, hip and knee; None if all are."""
-    feet = _feet(mechanism)
+    feet = _find_feet(mechanism)
     if not feet:
         return f"{mechanism.name!r} has no legs: no last body of a chain has a contact candidate."
     for foot in feet:
-        _, axes, _ = _chain(mechanism, foot)
+        _, axes, _ = _find_chain(mechanism, foot)
         expected = np.eye(3)[[0, 1, 1]]
         if len(axes) != 3 or not np.allclose(np.abs(axes), expected, atol=ALIGNED):
             listed = ", ".join(_format_axis(axis) for axis in axes)
@@ -167,7 +167,7 @@ def _why_no_legs(mechanism: Mechanism) -> str | None:
                 f"the leg to {foot.name!r} of {mechanism.name!r} must have three hinges (abad, hip,"
                 f" knee) about x, y and y to within {ALIGNED:g} rad, but {actual}."
             )
-        if not _leg(mechanism, foot).bend:
+        if not _build_leg(mechanism, foot).bend:
             return (
                 f"the knee of the leg to {foot.name!r} is straight, so the direction in which it"
                 ' bends is unknown: give the robot a keyframe "stand" with bent knees.'
@@ -183,9 +183,11 @@ def _not_four(count: int) -> str:
     return f"a gait with diagonal leg pairs needs four legs, but this robot has {count}."
 
 
-def _chain(mechanism: Mechanism, foot: Candidate) -> tuple[list[int], list[Array], list[Array]]:
+def _find_chain(
+    mechanism: Mechanism, foot: Candidate
+) -> tuple[list[int], list[Array], list[Array]]:
     """Find a foot's hinges, their axes, and the positions of hinges and foot, at zero angles."""
-    chain = _contiguous(mechanism, hinges_to(mechanism, foot.body))
+    chain = _select_contiguous(mechanism, hinges_to(mechanism, foot.body))
     axes, points, turn = [], [], np.eye(3)
     for body in (mechanism.bodies[i] for i in chain):
         points.append(turn @ body.position)
@@ -195,12 +197,12 @@ def _chain(mechanism: Mechanism, foot: Candidate) -> tuple[list[int], list[Array
     return chain, axes, points
 
 
-def _leg(mechanism: Mechanism, foot: Candidate) -> Leg:
+def _build_leg(mechanism: Mechanism, foot: Candidate) -> Leg:
     """Build the leg of three hinges that ends in a foot; its bend is 0 if the knee is straight."""
-    chain, axes, points = _chain(mechanism, foot)
+    chain, axes, points = _find_chain(mechanism, foot)
     signs = np.sign(np.sum(axes, axis=1))
     first, second, third = (mechanism.bodies[i].joint.name for i in chain)
-    posture = _posture(mechanism, chain)  # gives the side to which the knee bends
+    posture = _choose_posture(mechanism, chain)  # gives the side to which the knee bends
     knee = signs[2] * posture[2] + _down_angle(points[3]) - _down_angle(points[2])
     return Leg(
         name=foot.name,
@@ -216,14 +218,14 @@ def _leg(mechanism: Mechanism, foot: Candidate) -> Leg:
     )
 
 
-def _contiguous(mechanism: Mechanism, hinges: list[int]) -> list[int]:
+def _select_contiguous(mechanism: Mechanism, hinges: list[int]) -> list[int]:
     """Select the hinges after the last joint of another kind."""
     parents = [mechanism.bodies[body].parent for body in hinges]
     breaks = [k for k in range(1, len(hinges)) if parents[k] != hinges[k - 1]]
     return hinges[max(breaks, default=0) :]
 
 
-def _posture(mechanism: Mechanism, chain: list[int]) -> Array:
+def _choose_posture(mechanism: Mechanism, chain: list[int]) -> Array:
     """Choose standing angles: the keyframe "stand", else the middle of each joint's range."""
     if "stand" in mechanism.keyframes:
         stand = mechanism.keyframes["stand"]

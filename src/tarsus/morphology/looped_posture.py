@@ -20,7 +20,7 @@ from tarsus.dynamics.loop_closure import close_loops
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusError
 from tarsus.morphology.drawn import nearest_drawn
-from tarsus.morphology.feet import candidates_of_last_bodies, soles
+from tarsus.morphology.feet import candidates_of_last_bodies, find_soles
 from tarsus.spatial.rotation import constant
 
 Array = NDArray[np.float64]
@@ -34,7 +34,7 @@ PENALTIES = (1e-3, 1e-2, 0.1, 1.0)  # factors on the constraints, one after the 
 MAX_EVALUATIONS = 200
 
 
-def stand(robot: Robot) -> Array | None:
+def find_standing_posture(robot: Robot) -> Array | None:
     """Find standing coordinates (nq,) with closed loops, or return None.
 
     A robot with a fixed base need not stand. A floating robot without feet has no posture.
@@ -46,7 +46,7 @@ def stand(robot: Robot) -> Array | None:
     indices = [robot.q_slices[i].start for i in single]
     joints = [robot.bodies[i].joint for i in single]
     start = nearest_drawn(robot)
-    if not indices or (robot.floating and not soles(robot)):
+    if not indices or (robot.floating and not find_soles(robot)):
         return None
     margins = [MARGIN * min(joint.upper - joint.lower, 1.0) for joint in joints]
     low = np.array([joint.lower + m for joint, m in zip(joints, margins, strict=True)])
@@ -99,7 +99,7 @@ def _sole_residuals(robot: Robot, kin: Kinematics) -> SX:
     middles: list[SX] = []
     residuals: list[SX] = []
     touching = candidates_of_last_bodies(robot)
-    for body in soles(robot):
+    for body in find_soles(robot):
         points = np.array([robot.candidates[k].position for k in touching[body]])
         middles.append(jacobian.position(kin, body, constant(points.mean(0))))
         _, size, axes = np.linalg.svd(points - points.mean(0), full_matrices=False)

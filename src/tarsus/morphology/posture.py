@@ -17,7 +17,7 @@ from tarsus.dynamics.kinematics import Kinematics, kinematics
 from tarsus.dynamics.robot import Robot
 from tarsus.dynamics.support_points import lowest_point
 from tarsus.morphology.drawn import as_drawn, roots_as_drawn, within_range
-from tarsus.morphology.feet import soles
+from tarsus.morphology.feet import find_soles
 from tarsus.morphology.legs import hinges_to
 
 Array = NDArray[np.float64]
@@ -49,7 +49,7 @@ class _PlanarLeg(NamedTuple):
     foot: tuple[int, Array]
 
 
-def stand(robot: Robot) -> Array:
+def find_standing_posture(robot: Robot) -> Array:
     """Find standing coordinates (nq,).
 
     Parallel hinges bend the legs. Other joints are as close as possible to where the file draws
@@ -58,7 +58,7 @@ def stand(robot: Robot) -> Array:
     """
     # joints that bend no leg
     q, objects, drawn = roots_as_drawn(robot), tree.object_bodies(robot), as_drawn(robot)
-    legs = _legs(robot, kinematics(robot, SX(q)))
+    legs = _find_legs(robot, kinematics(robot, SX(q)))
     bending = {body for leg in legs for body in leg[:3]}
     for i, body in enumerate(robot.bodies):
         if i not in bending | objects and body.joint.kind in ("hinge", "slide"):
@@ -78,13 +78,13 @@ def stand(robot: Robot) -> Array:
     return q
 
 
-def balanced(robot: Robot, q: Array) -> bool:
+def is_balanced(robot: Robot, q: Array) -> bool:
     """Return whether the center of mass at q (nq,) is above the support polygon."""
     from scipy.spatial import ConvexHull, QhullError  # most of a second to import
 
     kin = kinematics(robot, SX(q))
     low: list[Array] = []
-    for sole in soles(robot).values():
+    for sole in find_soles(robot).values():
         points = [lowest_point(kin, point) for point in sole]
         ground = min(point[2] for point in points)
         low += [point[:2] for point in points if point[2] < ground + SUPPORT_HEIGHT]
@@ -106,10 +106,10 @@ def _center_of_mass(kin: Kinematics) -> Array:
     return np.sum(moments, axis=0) / sum(inertia.mass for _, inertia in inertias)
 
 
-def _legs(robot: Robot, kin: Kinematics) -> list[_PlanarLeg]:
+def _find_legs(robot: Robot, kin: Kinematics) -> list[_PlanarLeg]:
     """Find the legs whose hinges are mostly parallel and so bend them in a plane."""
     legs = []
-    for body, sole in soles(robot).items():
+    for body, sole in find_soles(robot).items():
         chain = [i for i in hinges_to(robot, body) if abs(joint_axis(kin, i)[2]) < VERTICAL_COSINE]
         rows = [
             [k for k in chain if abs(joint_axis(kin, k) @ joint_axis(kin, i)) > PARALLEL_COSINE]
@@ -158,8 +158,10 @@ def _bend(kin: Kinematics, leg: _PlanarLeg, middle: Array, part: float) -> dict[
     preferred = offset if abs(offset) > FOOT_TOLERANCE else ahead[0]
     choices = []
     for side in (1.0, -1.0):
-        b = _angle_in_range(kin, leg, leg.knee, np.angle(np.exp(1j * side * inner) * thigh / shank))
-        a = _angle_in_range(kin, leg, leg.hip, -np.angle(thigh + np.exp(1j * b) * shank))
+        b = _find_angle_in_range(
+            kin, leg, leg.knee, np.angle(np.exp(1j * side * inner) * thigh / shank)
+        )
+        a = _find_angle_in_range(kin, leg, leg.hip, -np.angle(thigh + np.exp(1j * b) * shank))
         knee = np.exp(1j * a) * thigh
         error = abs(knee + np.exp(1j * (a + b)) * shank - length)
         choices.append((error > FOOT_TOLERANCE, knee.imag * preferred < 0, error, a, b))
@@ -174,7 +176,7 @@ def _bend(kin: Kinematics, leg: _PlanarLeg, middle: Array, part: float) -> dict[
     }
 
 
-def _angle_in_range(kin: Kinematics, leg: _PlanarLeg, joint: int, angle: float) -> float:
+def _find_angle_in_range(kin: Kinematics, leg: _PlanarLeg, joint: int, angle: float) -> float:
     """Find the closest angle about the hip's axis in the joint's range."""
     sign = _sign(kin, leg, joint)
     return sign * within_range(kin.mechanism, joint, sign * angle)

@@ -57,4 +57,4 @@ def _outline(robot: Robot, q: NDArray[np.float64], point: Candidate) -> Outline 
     """Transform a candidate's outline to world axes."""
     if point.outline is None:
         return None
-    return point.outline.rotated(robot.rotation(q, robot.bodies[point.body].name))
+    return point.outline.rotate(robot.rotation(q, robot.bodies[point.body].name))

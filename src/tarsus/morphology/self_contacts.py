@@ -13,7 +13,7 @@ from tarsus.dynamics import tree
 from tarsus.dynamics.poses import poses
 from tarsus.errors import join_names
 from tarsus.model.mechanism import Mechanism
-from tarsus.model.self_collision import is_between_trees, pairs
+from tarsus.model.self_collision import create_pairs, is_between_trees
 from tarsus.model.solids import Pair, contacts_of
 from tarsus.morphology.distances import distance_lower_bound, solid_center, solid_distance
 
@@ -67,8 +67,8 @@ def self_contacts(mechanism: Mechanism, within_robot: bool, /) -> SelfContacts:
 
 
 def classify_pairs(mechanism: Mechanism, within_robot: bool) -> str:
-    """Classify each of `model.self_collision.pairs` by a letter: POSSIBLE, NEVER or ALWAYS."""
-    known = pairs(mechanism, within_robot)
+    """Classify each pair of `create_pairs` by a letter: POSSIBLE, NEVER or ALWAYS."""
+    known = create_pairs(mechanism, within_robot)
     if all(is_between_trees(mechanism, pair) for pair in known):
         return POSSIBLE * len(known)
     # the start, and random postures
@@ -94,14 +94,14 @@ def classify_pairs(mechanism: Mechanism, within_robot: bool) -> str:
 
 def group_pairs(mechanism: Mechanism, within_robot: bool, letters: str) -> SelfContacts:
     """Group the pairs by the letters of `classify_pairs`."""
-    known = pairs(mechanism, within_robot)
+    known = create_pairs(mechanism, within_robot)
     of = {
         letter: tuple(
             p for p, own_letter in zip(known, letters, strict=True) if own_letter == letter
         )
         for letter in (POSSIBLE, NEVER, ALWAYS)
     }
-    return SelfContacts(_all_of(of[POSSIBLE]), of[NEVER], of[ALWAYS])
+    return SelfContacts(_collect_all_of(of[POSSIBLE]), of[NEVER], of[ALWAYS])
 
 
 def overlapping_pairs(mechanism: Mechanism, q: Array) -> tuple[Pair, ...]:
@@ -119,7 +119,7 @@ def overlapping_pairs(mechanism: Mechanism, q: Array) -> tuple[Pair, ...]:
     tuple of Pair
         Overlapping pairs.
     """
-    known = pairs(mechanism, within_robot=False)
+    known = create_pairs(mechanism, within_robot=False)
     placed = poses(mechanism, q) if known else None
     return tuple(
         pair for pair in known if placed and solid_distance(pair, placed).min() < -MAX_DEPTH
@@ -150,14 +150,14 @@ def draw_postures(mechanism: Mechanism, count: int) -> Array:
 
 def _is_bounded(mechanism: Mechanism, pair: Pair) -> bool:
     """Return whether both bodies have one root and no unlimited slide is between them."""
-    paths = [tree.path(mechanism, c.body) for c in (pair.first, pair.second)]
+    paths = [tree.support_path(mechanism, c.body) for c in (pair.first, pair.second)]
     if paths[0][-1] != paths[1][-1]:
         return False
     joints = [mechanism.bodies[i].joint for i in {*paths[0]} ^ {*paths[1]}]
     return all(j.kind != "slide" or np.isfinite([j.lower, j.upper]).all() for j in joints)
 
 
-def _all_of(firsts: Sequence[Pair]) -> tuple[Pair, ...]:
+def _collect_all_of(firsts: Sequence[Pair]) -> tuple[Pair, ...]:
     """Collect all contacts of pairs, given the first one of each."""
     return tuple(pair for first in firsts for pair in contacts_of(first.first, first.second))
 

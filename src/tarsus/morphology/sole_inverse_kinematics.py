@@ -193,7 +193,7 @@ def _solve_closed_form(leg: _Geometry, R: SX, p: SX, start: SX) -> SoleAngles:
     B = ca.mtimes([A, about_axis(X, -roll), about_axis(Y, -pitch - knee)])
     hip_roll = ca.asin(ca.fmin(ca.fmax(B[2, 1], -1.0), 1.0))
     hip = [ca.atan2(-B[0, 1], B[1, 1]), hip_roll, ca.atan2(-B[2, 0], B[2, 2])]
-    angles = constant(leg.signs[:6]) * ca.vertcat(*hip, knee, _wrapped(pitch), roll)
+    angles = constant(leg.signs[:6]) * ca.vertcat(*hip, knee, _wrap(pitch), roll)
     return SoleAngles(ca.vertcat(angles, *seventh), ca.fabs(ca.sqrt(square) - reached))
 
 
@@ -202,7 +202,7 @@ def _polar(vector: Array) -> float:
     return float(np.arctan2(vector[0], vector[2]))
 
 
-def _wrapped(angle: SX) -> SX:
+def _wrap(angle: SX) -> SX:
     """Wrap an angle in (-2 pi, 2 pi) to (-pi, pi)."""
     full = 2 * float(np.pi)
     return angle - full * (angle > np.pi) + full * (angle < -np.pi)

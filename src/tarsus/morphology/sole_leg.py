@@ -19,7 +19,7 @@ from tarsus.dynamics.kinematics import kinematics
 from tarsus.dynamics.support_points import contact_point
 from tarsus.errors import Unsupported
 from tarsus.model.mechanism import Candidate, Mechanism
-from tarsus.morphology.feet import soles
+from tarsus.morphology.feet import find_soles
 from tarsus.morphology.legs import hinges_to
 from tarsus.spatial.rotation import about_axis, constant
 
@@ -103,7 +103,7 @@ def why_no_sole_legs(mechanism: Mechanism) -> str | None:
         return f"{name} has a fixed base: no gait can move it."
     if mechanism.loops or not mechanism.candidates:
         return f"{name} needs legs without closed loops and with contact candidates."
-    by_body = soles(mechanism)
+    by_body = find_soles(mechanism)
     if len(by_body) != 2:
         return f"a gait for bipeds needs two feet, but {name} has {len(by_body)}."
     for body, corners in by_body.items():
@@ -150,8 +150,8 @@ def _hinges(leg: SoleLeg, angles: SX) -> list[tuple[Array, Array, Array, SX]]:
 
 @lru_cache(maxsize=CACHE_SIZE)
 def _legs(mechanism: Mechanism) -> tuple[SoleLeg, ...]:
-    by_body = soles(mechanism).items()
-    return tuple(_leg(mechanism, body, corners) for body, corners in by_body)
+    by_body = find_soles(mechanism).items()
+    return tuple(_build_leg(mechanism, body, corners) for body, corners in by_body)
 
 
 def _standing(mechanism: Mechanism) -> Array:
@@ -173,7 +173,7 @@ def _corners(mechanism: Mechanism, body: int, corners: list[Candidate]) -> tuple
     return np.array(points) @ level.T, level
 
 
-def _leg(mechanism: Mechanism, body: int, corners: list[Candidate]) -> SoleLeg:
+def _build_leg(mechanism: Mechanism, body: int, corners: list[Candidate]) -> SoleLeg:
     """Build the leg to a body, given the corners of its sole."""
     # the middle of the corners in level axes
     points, level = _corners(mechanism, body, corners)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from tarsus.dynamics.robot import Robot
 from tarsus.model.mechanism import Mechanism
-from tarsus.morphology.feet import soles
+from tarsus.morphology.feet import find_soles
 from tarsus.morphology.legs import (
     Leg,
     diagonals,
@@ -63,11 +63,11 @@ class Stride(ABC):
     sole: tuple[int, Array] | None
 
     @abstractmethod
-    def lifted(self, height: float) -> Array:
+    def lift_offsets(self, height: float) -> Array:
         """Compute offsets (n,) of joint angles, in rad, that lift the foot by a height in m."""
 
     @abstractmethod
-    def bent(self, share: float) -> Array:
+    def bent_angles(self, share: float) -> Array:
         """Compute joint angles (n,), in rad, with the hip at a fraction of the leg's length.
 
         The foot moves straight up from its place in the posture. If the hip is lower already, the
@@ -81,11 +81,11 @@ class HingedStride(Stride):
 
     leg: Leg
 
-    def lifted(self, height: float) -> Array:
+    def lift_offsets(self, height: float) -> Array:
         up = np.array([0.0, 0.0, height])
         return np.array(np.linalg.solve(foot_jacobian(self.leg, self.posture), up), float)
 
-    def bent(self, share: float) -> Array:
+    def bent_angles(self, share: float) -> Array:
         angles, foot = np.array(self.posture, float), self.leg.standing_foot
         top = -share * self.length
         if foot[2] >= top:
@@ -111,28 +111,28 @@ class SoleStride(Stride):
     leg: SoleLeg
     position: Array
 
-    def lifted(self, height: float) -> Array:
-        return self._raised(height) - self.posture
+    def lift_offsets(self, height: float) -> Array:
+        return self._raise_sole(height) - self.posture
 
-    def bent(self, share: float) -> Array:
+    def bent_angles(self, share: float) -> Array:
         depth = self.leg.positions[0][2] - self.position[2]
-        return self._raised(max(depth - share * self.length, 0.0))
+        return self._raise_sole(max(depth - share * self.length, 0.0))
 
-    def _raised(self, height: float) -> Array:
+    def _raise_sole(self, height: float) -> Array:
         if height == 0:
             return np.array(self.posture, float)
         return sole_angles(self.leg, np.eye(3), self.position + np.array([0.0, 0.0, height]))
 
 
 def why_no_strides(mechanism: Mechanism) -> str | None:
-    """Return the reason why `strides` fails; None if it does not."""
-    if len(soles(mechanism)) == 2:
+    """Return the reason why `find_strides` fails; None if it does not."""
+    if len(find_soles(mechanism)) == 2:
         return why_no_sole_legs(mechanism)
     return why_no_diagonal_legs(mechanism)
 
 
 @lru_cache(maxsize=CACHE_SIZE)
-def strides(mechanism: Mechanism) -> tuple[Stride, ...]:
+def find_strides(mechanism: Mechanism) -> tuple[Stride, ...]:
     """Find the legs of a quadruped that trots, or of a biped that walks.
 
     Raises
@@ -140,7 +140,7 @@ def strides(mechanism: Mechanism) -> tuple[Stride, ...]:
     Unsupported
         For other robots.
     """
-    if len(soles(mechanism)) == 2:
+    if len(find_soles(mechanism)) == 2:
         return tuple(_of_sole(mechanism, leg) for leg in find_sole_legs(mechanism))
     legs = find_legs(mechanism)
     return tuple(
@@ -165,8 +165,8 @@ def crouch(robot: Robot, share: float) -> Robot:
         Robot with bent legs; the same object if they are bent enough.
     """
     q = np.array(robot.keyframes["stand"], dtype=float)
-    for leg in strides(robot):
-        for joint, angle in zip(leg.joints, leg.bent(share), strict=True):
+    for leg in find_strides(robot):
+        for joint, angle in zip(leg.joints, leg.bent_angles(share), strict=True):
             q[robot.q_slices[robot.joint_index(joint)].start] = angle
     if (q == robot.keyframes["stand"]).all():
         return robot
@@ -176,7 +176,7 @@ def crouch(robot: Robot, share: float) -> Robot:
 def _of_sole(mechanism: Mechanism, leg: SoleLeg) -> Stride:
     """Build the stride of a leg with a sole; the left leg is in stance first."""
     position = np.array(ca.evalf(sole_pose(leg, SX(leg.posture))[1])).ravel()
-    feet = tuple(corner.name for corner in soles(mechanism)[leg.bodies[-1]])
+    feet = tuple(corner.name for corner in find_soles(mechanism)[leg.bodies[-1]])
     return SoleStride(
         *(feet, int(position[1] < 0), leg.joints, leg.posture, leg.length),
         sole=(leg.bodies[-1], leg.level[2]),

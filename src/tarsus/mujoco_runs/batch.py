@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import InvalidValue, unknown_name
+from tarsus.errors import InvalidValue, unknown_name_error
 from tarsus.simulation import resolve
 from tarsus.simulation.actuation import FILE, MOTOR
 from tarsus.simulation.simulation import Simulation
@@ -77,7 +77,7 @@ class WorldBatch:
             "qpos" (nsim, nq), "qvel" (nsim, nu), "ctrl" (nsim, actuators), or "time" (nsim,) in s.
         """
         if name not in FIELDS:
-            raise unknown_name("field of a batch", name, FIELDS)
+            raise unknown_name_error("field of a batch", name, FIELDS)
         return self._live[name]
 
     @property

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from tarsus.control import checked_outputs
 from tarsus.control.base import ControlInputs, Controller
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import InvalidValue, Unsupported, unknown_name
+from tarsus.errors import InvalidValue, Unsupported, unknown_name_error
 from tarsus.simulation.setting_groups import SPEED, check_speed
 from tarsus.simulation.step_program import limit_torques
 
@@ -45,14 +45,16 @@ class ClosedLoop:
 
     def _compile(self, controller: Controller, dt: float) -> None:
         """Compile the controller's expressions to a function that works on fixed buffers."""
-        start = checked_outputs.memory(controller, self._robot)
+        start = checked_outputs.call_initial_memory(controller, self._robot)
         values = (np.zeros(1), np.zeros(self._robot.nq), np.zeros(self._robot.nu))
-        values += (checked_outputs.commands(controller), start, np.full(1, dt))
+        values += (checked_outputs.check_commands(controller), start, np.full(1, dt))
         self._inputs = dict(zip(INPUTS, (np.array(value, float) for value in values), strict=True))
         self._next, self._start = np.array(start), np.array(start)
         # one expression for torques and memory
         symbols = {name: SX.sym(name, value.size) for name, value in self._inputs.items()}
-        torque, memory = checked_outputs.torque(controller, ControlInputs(self._robot, **symbols))
+        torque, memory = checked_outputs.call_torque(
+            controller, ControlInputs(self._robot, **symbols)
+        )
         results = [ca.densify(limit_torques(self._robot, torque)), ca.densify(memory)]
         function: Any = ca.Function("control", list(symbols.values()), results, {"cse": True})
         self._buffer, self._evaluate = function.buffer()
@@ -92,7 +94,7 @@ class ClosedLoop:
             raise Unsupported("this controller takes no commands.", next(iter(command), "command"))
         for name, value in command.items():
             if name not in known:
-                raise unknown_name("command", name, known)
+                raise unknown_name_error("command", name, known)
             if not np.isfinite(value):
                 raise InvalidValue(f"the command {name!r} must be finite, not {value}.", name)
             if name == SPEED and isinstance(self.controller, Controller):

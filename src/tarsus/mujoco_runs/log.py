@@ -57,9 +57,9 @@ class RecordedRun:
     """Arrays of `Recorder`, by name."""
     extra: Array
     """Torques in N m, solver iterations, and convergence flag of every step."""
-    began: float
+    start_time: float
     """Simulated time at the start, s."""
-    wall: float
+    wall_time: float
     """Wall time of the controller and the steps, s."""
 
     @property
@@ -98,10 +98,10 @@ def build_log(setup: MujocoSetup, run: RecordedRun) -> xr.Dataset:
         "u_start": ("velocity", trajectory.u[0]),
     }
     # labels, units and attributes
-    time = run.began + setup.dt * np.arange(1, run.steps + 1)
+    time = run.start_time + setup.dt * np.arange(1, run.steps + 1)
     log = xr.Dataset(values, variables.labels(robot, [c.name for c in robot.candidates], time))
     log = variables.add_descriptions(log)
-    log.attrs.update(_attributes(setup, run))
+    log.attrs.update(_build_attributes(setup, run))
     # warnings
     records, unconverged = list(setup.warnings), int((log["converged"] == 0).sum())
     if not setup.settings.velocity_level:
@@ -150,7 +150,7 @@ def _trajectory(setup: MujocoSetup, run: RecordedRun) -> Trajectory:
     )
 
 
-def _attributes(setup: MujocoSetup, run: RecordedRun) -> dict[str, Any]:
+def _build_attributes(setup: MujocoSetup, run: RecordedRun) -> dict[str, Any]:
     """Build the attributes of the log, named as in Tarsus's own; law and stepper are MuJoCo's."""
     settings, robot = setup.settings, setup.robot
     parts = {"law": settings, "terrain": setup.terrain, "gait": setup.controller}
@@ -172,5 +172,5 @@ def _attributes(setup: MujocoSetup, run: RecordedRun) -> dict[str, Any]:
         **instant,
         "dt": setup.dt,
         "fast_steps": 0,
-        "wall_time": run.wall,
+        "wall_time": run.wall_time,
     }

@@ -14,7 +14,7 @@ import numpy as np
 
 from tarsus import registry
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import InvalidValue, WarningRecord, join_names, unknown_name
+from tarsus.errors import InvalidValue, WarningRecord, join_names, unknown_name_error
 from tarsus.model.mjcf_contacts import SOFTNESS
 from tarsus.model.parts import MAX_LISTED
 from tarsus.mujoco_runs.library import mujoco
@@ -107,7 +107,7 @@ class MujocoSettings:
         }
         # warnings
         changed = ", ".join(
-            f"{name} {_text(value)}"
+            f"{name} {_format_text(value)}"
             for name, value in values.items()
             if value != getattr(defaults, name) and name not in replaced
         )
@@ -126,7 +126,7 @@ class MujocoSettings:
     def description(self) -> str:
         """Describe all settings except friction: "integrator Euler, cone pyramidal, ..."."""
         shown = (f.name for f in fields(self) if f.name != "mu")
-        return ", ".join(f"{name} {_text(getattr(self, name))}" for name in shown)
+        return ", ".join(f"{name} {_format_text(getattr(self, name))}" for name in shown)
 
     @property
     def velocity_level(self) -> bool:
@@ -152,7 +152,7 @@ class MujocoSettings:
         model.geom_solref[:], model.geom_solimp[:] = self.solref, self.solimp
 
 
-def _text(value: Any) -> str:
+def _format_text(value: Any) -> str:
     """Format a setting as `--set` accepts it."""
     return value if isinstance(value, str) else ",".join(f"{x:g}" for x in np.atleast_1d(value))
 
@@ -222,19 +222,19 @@ class SettingsSelection:
             if name == CUSTOM:
                 settings = self.custom_settings(settings)
             elif name != DEFAULT:
-                settings = replace(named(name), mu=settings.mu)
-            selected[label(name)] = settings, records
+                settings = replace(find_settings(name), mu=settings.mu)
+            selected[row_label(name)] = settings, records
         return selected
 
 
-def named(name: str) -> MujocoSettings:
+def find_settings(name: str) -> MujocoSettings:
     """Look up settings by name; raise UnknownName for an unknown one."""
     if name not in NAMED:
-        raise unknown_name("MuJoCo setting", name, NAMED)
+        raise unknown_name_error("MuJoCo setting", name, NAMED)
     return NAMED[name]
 
 
-def tuned(mu: float) -> MujocoSettings:
+def tuned_settings(mu: float) -> MujocoSettings:
     """Return the tuned settings, which benchmarks time, with a friction coefficient."""
     return replace(NAMED[TUNED], mu=mu)
 
@@ -244,16 +244,16 @@ def parse_names(text: str) -> tuple[str, ...]:
     given = registry.split_names(text)
     chosen = list(NAMED) if "all" in given else given
     for name in chosen:
-        named(name)
+        find_settings(name)
     return tuple(dict.fromkeys(chosen))
 
 
-def label(name: str) -> str:
+def row_label(name: str) -> str:
     """Create the label of a row in a table, such as "mujoco tuned"."""
     return f"{ENGINE} {name}"
 
 
-def footnotes(settings: Mapping[str, MujocoSettings]) -> list[str]:
+def describe_sets(settings: Mapping[str, MujocoSettings]) -> list[str]:
     """Describe each set below a table: its label, MuJoCo's version, and all its values."""
     version = mujoco().__version__ if settings else ""
     return [f"{name} (MuJoCo {version}): {each.description()}" for name, each in settings.items()]

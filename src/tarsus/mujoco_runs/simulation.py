@@ -16,7 +16,7 @@ from tarsus.control.base import Controller
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import InvalidValue, Unsupported, WarningRecord
 from tarsus.model.poses import quaternion_from_rotation
-from tarsus.model.self_collision import pairs
+from tarsus.model.self_collision import create_pairs
 from tarsus.model.to_mjcf import to_mjcf
 from tarsus.mujoco_runs import log
 from tarsus.mujoco_runs.closed_loop import ClosedLoop, Feedback
@@ -75,7 +75,7 @@ class MujocoSimulation:
     Raises
     ------
     TarsusError
-        If MuJoCo does not support what is asked for.
+        If MuJoCo does not support a requested feature.
     """
 
     def __init__(
@@ -239,7 +239,7 @@ class MujocoSimulation:
                         continue
                     fault, checked = self._fault(recorder, checked, t0), len(extra)
                     if fault is None:
-                        pieces.look(checked)
+                        pieces.write_if_due(checked)
                     if progress:
                         progress(len(extra) * self.dt)
                 stopped = interrupted() and len(extra) < steps
@@ -294,7 +294,7 @@ class MujocoSimulation:
 
 def _self_contact_warnings(robot: Robot) -> list[WarningRecord]:
     """Warn about the self-contacts of the robot's file, which MuJoCo runs ignore."""
-    count = len(pairs(robot))
+    count = len(create_pairs(robot))
     if not count:
         return []
     text = (

@@ -94,7 +94,7 @@ def _add_pairs(root: Element, mechanism: Mechanism, pairs: Sequence[Pair], frict
             geoms[solid.name] = f"solid {solid.name}"
             attributes = {"name": geoms[solid.name], "contype": "0", "conaffinity": "0"}
             body = bodies[mechanism.bodies[solid.body].name]
-            SubElement(body, "geom", attributes | _shape(solid))
+            SubElement(body, "geom", attributes | _create_shape(solid))
         return geoms[solid.name]
 
     for pair in (pair for pair in pairs if pair.row == 0):
@@ -103,7 +103,7 @@ def _add_pairs(root: Element, mechanism: Mechanism, pairs: Sequence[Pair], frict
         SubElement(contact, "pair", row | {"friction": numbers((mu, mu, *UNUSED_FRICTION))})
 
 
-def _shape(solid: Solid) -> dict[str, str]:
+def _create_shape(solid: Solid) -> dict[str, str]:
     """Create the attributes of the MuJoCo geom for a solid."""
     if not isinstance(solid, Capsule):
         turned = numbers(quaternion_from_rotation(solid.rotation))

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tarsus.errors import InvalidValue, unknown_name
+from tarsus.errors import InvalidValue, unknown_name_error
 from tarsus.parameters.range import ANY, Range
 from tarsus.plugins import find_by_module
 
@@ -84,12 +84,12 @@ class Parameter:
     scalar: bool = False
 
     @property
-    def numeric(self) -> bool:
+    def is_numeric(self) -> bool:
         """Whether the field holds one or more numbers."""
         return bool(self.unit)
 
     @property
-    def whole(self) -> bool:
+    def is_integer(self) -> bool:
         """Whether the field holds an integer."""
         return type(self.default) is int
 
@@ -98,14 +98,14 @@ class Parameter:
         """Requirement on a value, in words."""
         if isinstance(self.default, tuple) and not self.any_shape:
             return f"{len(self.default)} numbers"
-        return "a whole number" if self.whole else "a number"
+        return "a whole number" if self.is_integer else "a number"
 
     def check(self, owner: str, value: Any) -> None:
         """Raise an error that names the owner unless a value is allowed."""
         if self.choices:
             if value not in self.choices:
-                raise unknown_name(f"{self.name} of {owner}", str(value), self.choices)
-        elif self.numeric and not (value is None and self.default is None):
+                raise unknown_name_error(f"{self.name} of {owner}", str(value), self.choices)
+        elif self.is_numeric and not (value is None and self.default is None):
             self._check_numbers(owner, value)
 
     def _check_numbers(self, owner: str, value: Any) -> None:
@@ -113,7 +113,7 @@ class Parameter:
             values = np.asarray(value)
         except ValueError:
             values = np.asarray("ragged")
-        if values.dtype.kind not in ("iu" if self.whole else "iuf"):
+        if values.dtype.kind not in ("iu" if self.is_integer else "iuf"):
             raise InvalidValue(
                 f"{owner}: {self.name} must be {self.kind}, not {value!r}.", self.name
             )
@@ -123,7 +123,7 @@ class Parameter:
                 f"{owner}: {self.name} must be {self.kind}, not {_describe_shape(values)}.",
                 self.name,
             )
-        wrong = values[~self.range.holds(values)]
+        wrong = values[~self.range.contains(values)]
         if wrong.size:
             worst = wrong.ravel()[0]
             shown = "NaN" if np.isnan(worst) else f"{worst:g}"
@@ -249,7 +249,7 @@ def _field(declaration: Parameter) -> Any:
 
 
 @cache
-def declared(owner: type) -> Mapping[str, Parameter]:
+def declared_fields(owner: type) -> Mapping[str, Parameter]:
     """Collect the declared fields of a dataclass by name, in order."""
     return MappingProxyType(
         {
@@ -263,7 +263,7 @@ def declared(owner: type) -> Mapping[str, Parameter]:
 @cache
 def roles(owner: type) -> Mapping[str, Role]:
     """Collect the role of every declared field that has one."""
-    return MappingProxyType({n: p.role for n, p in declared(owner).items() if p.role})
+    return MappingProxyType({n: p.role for n, p in declared_fields(owner).items() if p.role})
 
 
 def names_with_role(owner: type, *wanted: Role) -> tuple[str, ...]:
@@ -273,7 +273,7 @@ def names_with_role(owner: type, *wanted: Role) -> tuple[str, ...]:
 
 def check(owner: Any) -> None:
     """Raise an error unless every declared field of a dataclass has an allowed value."""
-    for name, declaration in declared(type(owner)).items():
+    for name, declaration in declared_fields(type(owner)).items():
         declaration.check(name_of(owner), getattr(owner, name))
 
 

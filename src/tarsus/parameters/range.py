@@ -28,7 +28,7 @@ class Range(NamedTuple):
         low, high = (NAMED_BOUNDS[part] if part in NAMED_BOUNDS else float(part) for part in bounds)
         return cls(low, high, text[0] == "(", text[-1] == ")", text)
 
-    def holds(self, values: NDArray[Any]) -> NDArray[np.bool_]:
+    def contains(self, values: NDArray[Any]) -> NDArray[np.bool_]:
         """Compare values with the range; return where they are allowed.
 
         Allowed values are finite, inside the interval, at most `MAX_VALUE` in size, and at least
@@ -63,7 +63,7 @@ class Range(NamedTuple):
         first = "greater than" if self.low_excluded else "at least"
         return f"be {first} {low} and {'less than' if self.high_excluded else 'at most'} {high}"
 
-    def short(self) -> str:
+    def format(self) -> str:
         """Format the range for a table: "≥ 0", "0 to 1", "any"."""
         low, high = (part.strip() for part in self.text[1:-1].split(","))
         lower = "" if self.low == -np.inf else f"{'>' if self.low_excluded else '≥'} {low}"

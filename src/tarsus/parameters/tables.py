@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from tarsus.parameters.declare import Parameter, declared
+from tarsus.parameters.declare import Parameter, declared_fields
 
 
 class ParameterRow(NamedTuple):
@@ -22,7 +22,7 @@ COLUMNS = tuple(name.capitalize() for name in ParameterRow._fields)
 
 def table(owner: type) -> list[ParameterRow]:
     """Tabulate the declared fields of a dataclass, one row each."""
-    return [_row(declaration) for declaration in declared(owner).values()]
+    return [_row(declaration) for declaration in declared_fields(owner).values()]
 
 
 def markdown(owner: type) -> list[str]:
@@ -40,7 +40,11 @@ def _row(p: Parameter) -> ParameterRow:
         words = "; ".join(f"{word}: {text}" for word, text in p.choices.items())
         return ParameterRow(p.name, str(p.default), "", "a word", f"{meaning}. {words}")
     return ParameterRow(
-        p.name, _format_default(p.default), p.unit, p.range.short() if p.numeric else "", meaning
+        p.name,
+        _format_default(p.default),
+        p.unit,
+        p.range.format() if p.is_numeric else "",
+        meaning,
     )
 
 

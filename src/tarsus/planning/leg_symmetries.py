@@ -12,7 +12,7 @@ SWAPS = ((1, -1), (-1, 1), (-1, -1))  # signs of the hips' x and y: other side, 
 
 
 def leg_symmetries(mechanism: Mechanism) -> tuple[Mirror, ...]:
-    """Compute the mirror images of the motors under which paired legs move alike.
+    """Compute the mappings of motors that exchange paired legs.
 
     There are three for four legs with hips in a rectangle, and none for other robots.
     """

@@ -15,8 +15,8 @@ from tarsus.control import servo
 from tarsus.control.pd import actuated_indices
 from tarsus.control.servo import Gains
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import InvalidValue, UnknownName, Unsupported, WarningRecord, unknown_name
-from tarsus.morphology.feet import feet
+from tarsus.errors import InvalidValue, UnknownName, Unsupported, WarningRecord, unknown_name_error
+from tarsus.morphology.feet import find_feet
 from tarsus.planning import spline
 from tarsus.planning.goals.base import Goal
 from tarsus.planning.latency import Latency, PlanStatistics, latency
@@ -151,7 +151,7 @@ class Planner:
         requested, _ = default_controller.prepare(requested, None, self.dt, self.warnings)
         self.law, self.robot = file_material.law_for_robot(law, requested, self.warnings)
         self.terrain = resolve.terrain(terrain or self.goal.ground() or "plane")
-        if reason := self.goal.suits(self.robot):
+        if reason := self.goal.why_unsuitable(self.robot):
             raise Unsupported(
                 f"{self.robot.name!r} is not suitable for this goal: {reason}", self.robot.name
             )
@@ -163,17 +163,22 @@ class Planner:
         choices = Plan(scene, stepper, None), {"q": stand}, self.dt, chosen.self_collision
         self.warnings += setup_warnings.choice_warnings(*choices)
         servo_dt = self.dt / STIFFNESS_RATIO
-        self.gains = gains or servo.gains(self.robot, stand, feet(self.robot), servo_dt)
+        self.gains = gains or servo.size_gains(self.robot, stand, find_feet(self.robot), servo_dt)
         kind, count = self.timing.spline, self.timing.knots
         scene = replace(scene, fast_turn_angle=FAST_ROTATION)
-        work = reuse_plan(RolloutPlan(self.goal.unweighted(), scene, stepper, stand, kind, count))
+        work = reuse_plan(
+            RolloutPlan(self.goal.with_unit_weights(), scene, stepper, stand, kind, count)
+        )
         bits = 32 if chosen.precision == "float32" else 64
         registers = self._registers(bits)
         self.rollouts = RolloutWorlds(work, self.method.samples, bits, chosen.threads, registers)
         # commands, and the initial plan
         self.weights, self._commands = self.goal.weights(), dict(self.goal.commands())
         self._at, self._rest = actuated_indices(self.robot), stand[actuated_indices(self.robot)[0]]
-        self._range, self._symmetries = _joint_ranges(self.robot), leg_symmetries(self.robot)
+        self._range, self._symmetries = (
+            _collect_joint_ranges(self.robot),
+            leg_symmetries(self.robot),
+        )
         alternation = self.goal.strides()
         self._strides = strides(alternation, self._symmetries, self.timing.spacing)
         if (self.method.paired or alternation[0]) and not self._symmetries:
@@ -225,7 +230,7 @@ class Planner:
         """
         for name, value in commands.items():
             if name not in self._commands:
-                raise unknown_name("command", name, self._commands)
+                raise unknown_name_error("command", name, self._commands)
             if not np.isfinite(value):
                 raise InvalidValue(f"the command {name!r} must be finite, not {value!r}.", name)
             self._commands[name] = float(value)
@@ -269,7 +274,7 @@ class Planner:
         while len(self._active) > 1 and self._active[1].since <= t + ROUND_OFF * self.dt:
             self._active.pop(0)
         active = self._active[0]
-        return spline.value(
+        return spline.evaluate(
             self.timing.spline, active.proposal.mean, t / self.timing.spacing - active.first
         )
 
@@ -292,9 +297,9 @@ class Planner:
         """
         wall_start, cpu_start = perf_counter(), process_time()
         self.targets(t)  # drops expired plans
-        state, begin = self._predicted(t, (q, u)), t + self._delay * self.dt
+        state, begin = self._predict(t, (q, u)), t + self._delay * self.dt
         first = self._first_knot(begin)
-        proposal = self._shifted(self._active[-1], first)
+        proposal = self._shift(self._active[-1], first)
         now = self._rollout_registers(begin, first, self._horizon)
         statistics: list[tuple[float, float, float]] = []
         weights = np.array(list(self.weights.values()))
@@ -335,7 +340,7 @@ class Planner:
         registers = {name: np.array([float(number)]) for name, number in numbers.items()}
         return registers | {"command": np.array(list(self._commands.values()))}
 
-    def _predicted(self, t: float, state: tuple[Array, Array]) -> tuple[Array, Array]:
+    def _predict(self, t: float, state: tuple[Array, Array]) -> tuple[Array, Array]:
         """Predict the state at which the next plan takes effect, with the active plan."""
         if not self._delay:
             return state
@@ -347,7 +352,7 @@ class Planner:
         """Find the index of the first knot that the spline needs at time t."""
         return int(np.floor(t / self.timing.spacing + ROUND_OFF)) - self.timing.past_knots
 
-    def _shifted(self, active: _ActivePlan, first: int) -> Proposal:
+    def _shift(self, active: _ActivePlan, first: int) -> Proposal:
         """Shift a plan so that it starts at knot `first`.
 
         New knots repeat the last one, or continue the alternation of strides.
@@ -372,7 +377,7 @@ def _complete_options(given: dict[str, Any], robot: Robot) -> Any:
         For options that a planner does not accept.
     """
     defaults: Any = {"precision": "float32", "stiction": False, "limits": False}
-    defaults |= {"contacts": [foot.name for foot in feet(robot)], "threads": usable_cores()}
+    defaults |= {"contacts": [foot.name for foot in find_feet(robot)], "threads": usable_cores()}
     chosen = complete(defaults | given)
     if rejected := sorted(given.keys() - ACCEPTED):
         raise UnknownName(
@@ -383,7 +388,7 @@ def _complete_options(given: dict[str, Any], robot: Robot) -> Any:
     return chosen
 
 
-def _joint_ranges(robot: Robot) -> tuple[Array, Array]:
+def _collect_joint_ranges(robot: Robot) -> tuple[Array, Array]:
     """Collect the lower and upper limits of the motors' joints, shape (n,) each."""
     bodies = [robot.bodies[robot.joint_index(motor.joint)] for motor in robot.actuators]
     ends = [(body.joint.lower, body.joint.upper) for body in bodies]

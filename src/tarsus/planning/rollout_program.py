@@ -15,7 +15,7 @@ from tarsus.dynamics import loop_constraints
 from tarsus.dynamics.base_parameters import base_parameters
 from tarsus.environments.task_step import make_state_view, servo_step
 from tarsus.planning.goals.base import Goal
-from tarsus.planning.spline import weights
+from tarsus.planning.spline import knot_weights
 from tarsus.program.ir.loops import Values
 from tarsus.program.ir.program import Program
 from tarsus.program.ir.symbolic import entries
@@ -99,7 +99,7 @@ def trace_rollout(work: RolloutPlan) -> Program:
 
     def targets(done: SX) -> SX:
         position = given["position"] + done * given["advance"]
-        return ca.mtimes(knots, ca.vertcat(*weights(work.spline, position, work.knots)))
+        return ca.mtimes(knots, ca.vertcat(*knot_weights(work.spline, position, work.knots)))
 
     def step(values: Values) -> tuple[Values, SX]:
         # torques that track the spline
@@ -114,19 +114,19 @@ def trace_rollout(work: RolloutPlan) -> Program:
             work, moment, (target, targets(values["done"] - 1)), given["command"], terrain
         )
         duration = given["dt"] + ca.if_else(more, 0, goal.end)
-        costs = values["costs"] + duration * ca.vertcat(*_in_order(goal, view))
+        costs = values["costs"] + duration * ca.vertcat(*_order_costs(goal, view))
         failed = values["unconverged"] + ca.logic_not(out["converged"])
         return end | {"costs": costs, "done": done, "unconverged": failed}, more
 
     begin = {"q": q, "u": u, "memory": SX(ca.DM(scene.initial_memory()))}
-    begin |= {"bilateral": SX.zeros(loop_constraints.count(m))}
+    begin |= {"bilateral": SX.zeros(loop_constraints.count_constraints(m))}
     begin |= {"costs": SX.zeros(len(goal.weights())), "done": SX(0), "unconverged": SX(0)}
     result = b.loop(begin, step, MAX_STEPS)
     ends = {"end_q": result["q"], "end_u": result["u"]}
     return b.program(costs=result["costs"], unconverged=result["unconverged"], **ends)
 
 
-def _in_order(goal: Goal, view: StateView) -> list[SX]:
+def _order_costs(goal: Goal, view: StateView) -> list[SX]:
     """Order the costs like their weights."""
     costs = goal.all_costs(view)
     assert set(costs) == set(goal.weights()), "each cost must have a weight of the same name"

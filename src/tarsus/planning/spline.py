@@ -13,7 +13,7 @@ LINEAR, CUBIC = "linear", "cubic"
 EXTRA_KNOTS = {LINEAR: 0, CUBIC: 1}  # used on each side of the two around a position
 
 
-def weights(kind: str, position: SX, count: int) -> list[SX]:
+def knot_weights(kind: str, position: SX, count: int) -> list[SX]:
     """Compute the weights of the knots at a position; they sum to 1.
 
     The spline is constant beyond its ends. The cubic spline is Catmull-Rom: it passes through the
@@ -49,10 +49,10 @@ def _kernel(kind: str, x: SX) -> SX:
 @lru_cache(maxsize=16)
 def _function(kind: str, count: int) -> ca.Function:
     position = SX.sym("position")
-    return ca.Function("weights", [position], [ca.vertcat(*weights(kind, position, count))])
+    return ca.Function("weights", [position], [ca.vertcat(*knot_weights(kind, position, count))])
 
 
-def value(kind: str, knots: NDArray[np.float64], position: float) -> NDArray[np.float64]:
+def evaluate(kind: str, knots: NDArray[np.float64], position: float) -> NDArray[np.float64]:
     """Evaluate the spline through knots, shape (count, n), at a position; shape (n,)."""
     weights_at_position = _function(kind, len(knots))(position)
     return np.array(weights_at_position).ravel() @ knots

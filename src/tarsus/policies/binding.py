@@ -17,10 +17,10 @@ from tarsus.errors import (
     InvalidFile,
     UnmetCondition,
     Unsupported,
-    unknown_name,
+    unknown_name_error,
 )
 from tarsus.model.file_actuators import FREE
-from tarsus.morphology.feet import feet, soles
+from tarsus.morphology.feet import find_feet, find_soles
 from tarsus.policies.contract import Contract, Term, numbers
 from tarsus.policies.network import PolicyNetwork, load_network
 from tarsus.policies.servos import Servo
@@ -64,13 +64,13 @@ class BoundPolicy:
         UnknownName
             If the robot lacks a joint of the policy; the message suggests similar names.
         IncompatibleOptions
-            If the robot has no free base.
+            If the robot has no floating base.
         InvalidFile
             If sizes do not fit: the contract's lists, or its terms and the network.
         """
         if not robot.floating:
             raise IncompatibleOptions(
-                f"{robot.name!r} has a fixed base; policies need a robot with a free base.",
+                f"{robot.name!r} has a fixed base; policies need a floating base.",
                 robot.name,
             )
         contract = fill_gains(contract, robot)
@@ -102,14 +102,14 @@ class BoundPolicy:
         """Number of joints that the policy moves."""
         return len(self.actuators)
 
-    def each(self, name: str, default: float = 0.0) -> Array:
+    def per_joint(self, name: str, default: float = 0.0) -> Array:
         """Return a field as one number for each joint (joints,)."""
         value = getattr(self.contract, name)
         if value is None:
             return np.full(self.count, default)
         if isinstance(value, str):
             assert name == "offset"
-            return self.each("positions")
+            return self.per_joint("positions")
         return np.broadcast_to(np.asarray(value, float), (self.count,)).copy()
 
     @cached_property
@@ -133,7 +133,7 @@ class BoundPolicy:
     @cached_property
     def servos(self) -> tuple[Servo, ...]:
         """Servo of each motor; those without a policy joint hold their initial position."""
-        kp, kd = self.each("kp"), self.each("kd")
+        kp, kd = self.per_joint("kp"), self.per_joint("kd")
         control = {a.joint: a.control for a in self.robot.file_actuators if a.kind == "position"}
         servos = {}
         for k, index in enumerate(self.actuators.tolist()):
@@ -143,7 +143,9 @@ class BoundPolicy:
             servos[index] = Servo(joint, self.contract.kind, kp[k], kd[k], lower, upper, *ends)
         others = [k for k in range(len(self.robot.actuators)) if k not in servos]
         if others:
-            holding = servo.gains(self.robot, self.start(), feet(self.robot), DEFAULT_DT, others)
+            holding = servo.size_gains(
+                self.robot, self.start(), find_feet(self.robot), DEFAULT_DT, others
+            )
             for index in others:
                 motor = self.robot.actuators[index]
                 gains = holding.kp[index], holding.kd[index]
@@ -156,7 +158,7 @@ class BoundPolicy:
         motors = [self.robot.actuators[index] for index in self.actuators]
         ends = np.array([[motor.lower, motor.upper] for motor in motors]).T
         if self.contract.torque_limit is not None:
-            limit = self.each("torque_limit")
+            limit = self.per_joint("torque_limit")
             ends = np.stack([np.maximum(ends[0], -limit), np.minimum(ends[1], limit)])
         return ends
 
@@ -164,7 +166,7 @@ class BoundPolicy:
     def torque_limits(self) -> Array:
         """Largest torque (joints,), N m; of a motor without a limit, that of an error of 1 rad."""
         limits = np.abs(self._limits).max(axis=0)
-        return np.where(np.isfinite(limits), limits, self.each("kp"))
+        return np.where(np.isfinite(limits), limits, self.per_joint("kp"))
 
     @cached_property
     def robot_with_armature(self) -> Robot:
@@ -172,7 +174,7 @@ class BoundPolicy:
         robot = self.robot
         if self.contract.armature is None:
             return robot
-        armature, bodies = self.each("armature"), list(robot.bodies)
+        armature, bodies = self.per_joint("armature"), list(robot.bodies)
         for k, index in enumerate(self.actuators):
             i = robot.joint_index(robot.actuators[index].joint)
             joint = replace(bodies[i].joint, armature=float(armature[k]))
@@ -187,7 +189,7 @@ class BoundPolicy:
         frames = self.robot.keyframes
         posture = next((frames[name] for name in KEYFRAMES if name in frames), self.robot.neutral())
         q = np.array(posture, float)
-        q[self.q_indices] = self.each("positions")
+        q[self.q_indices] = self.per_joint("positions")
         if self.contract.height is not None:
             q[2] = self.contract.height
         return q
@@ -196,9 +198,9 @@ class BoundPolicy:
         """Return targets or torques (worlds, motors) for filtered actions (worlds, joints)."""
         if self.contract.clip is not None:
             action = np.clip(action, *self.contract.clip)
-        targets = self.each("scale", 1.0) * action
+        targets = self.per_joint("scale", 1.0) * action
         if self.contract.kind == "position":
-            targets = targets + self.each("offset")
+            targets = targets + self.per_joint("offset")
         start = self.start()
         signals = np.empty((len(action), len(self.robot.actuators)))
         signals[:] = start[self.motor_indices[0]]
@@ -219,7 +221,7 @@ class BoundPolicy:
             time=0.0,
             frames=self.frame,
             heights=lambda points: np.zeros(points.shape[:-1]),
-            contacts=np.zeros((1, len(soles(self.robot)))),
+            contacts=np.zeros((1, len(find_soles(self.robot)))),
             motion={name: np.eye(1, size) for name, size in motion.items()},
         )
         return [
@@ -305,7 +307,8 @@ def actuator_indices(contract: Contract, robot: Robot) -> NDArray[np.int64]:
         if isinstance(joint, int):
             if not 0 <= joint < len(joints):
                 raise InvalidFile(
-                    f"joint {joint} of the policy: {robot.name!r} has {len(joints)} actuators.",
+                    f"the policy uses actuator {joint}, counted from 0, but {robot.name!r} has"
+                    f" {len(joints)}.",
                     "joints",
                 )
             indices.append(joint)
@@ -314,7 +317,7 @@ def actuator_indices(contract: Contract, robot: Robot) -> NDArray[np.int64]:
         elif _short_name(joint) in short:
             indices.append(short[_short_name(joint)])
         else:
-            raise unknown_name(f"joint of {robot.name!r} with a motor", joint, joints)
+            raise unknown_name_error(f"joint of {robot.name!r} with a motor", joint, joints)
     return np.array(indices, dtype=np.int64)
 
 

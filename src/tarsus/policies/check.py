@@ -25,7 +25,7 @@ from tarsus.policies.separation import (
     variants,
 )
 from tarsus.policies.survival import EngineResult, engines_by_name
-from tarsus.policies.trials import TrialPlan, draw, run
+from tarsus.policies.trials import TrialPlan, draw_trials, run
 from tarsus.policies.worlds import PolicyEngine, height_function
 from tarsus.processes import Job, run_jobs, usable_cores
 from tarsus.simulation import resolve
@@ -133,7 +133,7 @@ def check_policy(
     runs, margins = results[: len(engines)], tuple(results[len(engines) :])
     rows = tuple(run.row for run in runs)
     falls = {run.row.engine: run.falls for run in runs if not run.row.failure}
-    first, pair, separation = _first_events(runs), best_and_worst(rows), None
+    first, pair, separation = _find_first_events(runs), best_and_worst(rows), None
     # variants of the engine with the lowest survival
     if pair is not None and not survival_only:
         changed = variants(engines[pair[1].engine], few)
@@ -166,15 +166,15 @@ class EngineRun:
 def run_engine(policy: BoundPolicy, name: str, engine: PolicyEngine, plan: TrialPlan) -> EngineRun:
     """Run the trials of a plan in one engine."""
     try:
-        done = run(policy, engine, draw(policy, plan), plan, record=True)
+        done = run(policy, engine, draw_trials(policy, plan), plan, record=True)
     except TarsusError as error:
         return EngineRun(EngineResult(name, plan.dt, failure=str(error)))
     falls = tuple(np.sort(done.fell[np.isfinite(done.fell)]).tolist())
-    observed = events.observe(policy, done, height_function(resolve.terrain("plane")))
+    observed = events.measure_events(policy, done, height_function(resolve.terrain("plane")))
     return EngineRun(EngineResult.of(name, plan.dt, done), falls, observed)
 
 
-def _first_events(runs: Sequence[EngineRun]) -> tuple[FirstEvents, ...]:
+def _find_first_events(runs: Sequence[EngineRun]) -> tuple[FirstEvents, ...]:
     """Find the first events of falls, relative to the engine with the highest survival."""
     best = max(runs, key=lambda run: run.row.share, default=None)
     if best is None or not best.row.share or best.measures is None:

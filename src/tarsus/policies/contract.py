@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
-from tarsus.errors import InvalidFile, InvalidValue, quoted, unknown_name
+from tarsus.errors import InvalidFile, InvalidValue, quote, unknown_name_error
 
 Numbers = float | tuple[float, ...]  # for all joints, or per joint in the policy's order
 ACTION_KINDS = ("position", "torque", "velocity")
@@ -172,7 +172,7 @@ class Contract:
     def __post_init__(self) -> None:
         for name, choices in CHOICES.items():
             if getattr(self, name) not in choices:
-                raise unknown_name(name, str(getattr(self, name)), choices)
+                raise unknown_name_error(name, str(getattr(self, name)), choices)
         for name, (low, high) in RANGES.items():
             for value in numbers(getattr(self, name)):
                 if not low <= value <= high:
@@ -206,7 +206,7 @@ class Contract:
 
     def missing(self) -> list[Question]:
         """Return the missing values without which the policy cannot run."""
-        return [q for q in QUESTIONS if q.needed(self)]
+        return [q for q in QUESTIONS if q.is_needed(self)]
 
     def origin(self, name: str) -> str:
         """Return the source of a value, by name of its field."""
@@ -223,7 +223,7 @@ class Contract:
         known = [f.name for f in fields(Contract)]
         for name in values:
             if name not in known:
-                raise unknown_name("value of a policy's contract", name, known)
+                raise unknown_name_error("value of a policy's contract", name, known)
         return replace(self, **values, origins={**self.origins, **dict.fromkeys(values, origin)})
 
 
@@ -233,7 +233,7 @@ class _ConditionalQuestion(Question):
 
     kinds: tuple[str, ...] = ACTION_KINDS
 
-    def needed(self, contract: Contract) -> bool:
+    def is_needed(self, contract: Contract) -> bool:
         """Return whether the contract needs the value but lacks it."""
         return getattr(contract, self.name) is None and contract.kind in self.kinds
 
@@ -295,7 +295,7 @@ def as_numbers(name: str, value: Any) -> Numbers:
     for item in items:
         if isinstance(item, bool) or not isinstance(item, int | float) or not math.isfinite(item):
             raise InvalidFile(
-                f"{name} must be a finite number, or a list of them, not {quoted(str(item))}.",
+                f"{name} must be a finite number, or a list of them, not {quote(str(item))}.",
                 name,
             )
         values.append(float(item))

@@ -33,7 +33,7 @@ class ControlLoop:
         assert contract.rate is not None
         self.period = 1 / contract.rate
         self._policy, self._observe = policy, Observer(policy)
-        self._memory, self._default = policy.network.start(worlds), policy.each("positions")
+        self._memory, self._default = policy.network.start(worlds), policy.per_joint("positions")
         self._motion = ReferenceMotion.load(contract.motion) if contract.motion else None
         self._action, self._previous, self._filtered = (
             np.zeros((worlds, policy.count)) for _ in range(3)

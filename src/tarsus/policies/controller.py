@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import InvalidValue
-from tarsus.morphology.feet import soles
+from tarsus.morphology.feet import find_soles
 from tarsus.policies.binding import BoundPolicy
 from tarsus.policies.contract import Contract
 from tarsus.policies.control_loop import ControlLoop
@@ -114,7 +114,7 @@ class PolicyController:
     def _update_signals(self, q: Array, u: Array) -> None:
         """Run the network at the start of a control period."""
         contract = self.bound.contract
-        touching = np.zeros((1, len(soles(self.robot))))
+        touching = np.zeros((1, len(find_soles(self.robot))))
         if self._observes_contacts:
             gaps = foot_gaps(self.robot, q[None], self._heights)
             touching = (gaps <= CONTACT_GAP).astype(float)

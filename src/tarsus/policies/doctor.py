@@ -132,14 +132,14 @@ def run_trials(
     """
     command = np.tile(trial_commands(policy.contract), (len(DIFFICULTIES), 1))
     friction, push = np.repeat(DIFFICULTIES, len(TRIAL_COMMANDS), axis=0).T
-    conditions = replace(with_headings(policy, len(command)), friction=friction)
-    worlds = PolicyEngine(law).worlds(policy, conditions, dt, precision="float32")
+    conditions = replace(vary_headings(policy, len(command)), friction=friction)
+    worlds = PolicyEngine(law).create_worlds(policy, conditions, dt, precision="float32")
     pushes = {PUSH_TIME: np.stack([push, push], axis=1)}
     done = rollout(policy, worlds, command, SECONDS, pushes=pushes, record=True)
     stood = np.minimum(done.fell, SECONDS) / SECONDS
     tracked = np.clip(1 - done.velocity_error(), 0, 1) * done.survived
     score = float(np.mean(STANDING_WEIGHT * stood + TRACKING_WEIGHT * tracked))
-    return ContractTrial(mistake, change, score, float(done.survived.mean()), sway(done))
+    return ContractTrial(mistake, change, score, float(done.survived.mean()), root_mean_sway(done))
 
 
 def trial_commands(contract: Contract) -> NDArray[np.float64]:
@@ -148,7 +148,7 @@ def trial_commands(contract: Contract) -> NDArray[np.float64]:
     return np.clip(TRIAL_COMMANDS, *np.transpose(ends))
 
 
-def sway(done: Rollout) -> float:
+def root_mean_sway(done: Rollout) -> float:
     """Compute the root mean square of the base's angular velocity before falls, in rad/s.
 
     It is infinite if all trials fall in the first control period.
@@ -177,9 +177,9 @@ def joint_names(policy: BoundPolicy) -> JointNames:
     return JointNames(names, sorted_names, tuple(sorted(names, key=level)))
 
 
-def with_headings(policy: BoundPolicy, trials: int) -> Conditions:
+def vary_headings(policy: BoundPolicy, trials: int) -> Conditions:
     """Create trials with different headings, so that base axes and world axes differ."""
-    conditions = Conditions.alike(policy, trials)
+    conditions = Conditions.uniform(policy, trials)
     half = np.pi * (np.arange(trials) % len(TRIAL_COMMANDS)) / len(TRIAL_COMMANDS)
     conditions.q[:, 3:7] = np.stack([np.cos(half), 0 * half, 0 * half, np.sin(half)], axis=1)
     return conditions

@@ -83,7 +83,7 @@ class EventMeasures:
     period: float
 
 
-def observe(policy: BoundPolicy, done: Rollout, heights: Heights) -> EventMeasures:
+def measure_events(policy: BoundPolicy, done: Rollout, heights: Heights) -> EventMeasures:
     """Compute the event measures of a recorded rollout, for some trials with and without a fall.
 
     Parameters

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from tarsus.dynamics.robot import Robot
 from tarsus.model.mechanism import Candidate
-from tarsus.morphology.feet import soles
+from tarsus.morphology.feet import find_soles
 
 Array = NDArray[np.float64]
 Heights = Callable[[Array], Array]
@@ -22,7 +22,7 @@ def foot_gaps(robot: Robot, q: Array, heights: Heights) -> Array:
     Parameters
     ----------
     robot : Robot
-        Robot; `tarsus.morphology.feet.soles` defines its feet and their order.
+        Robot; `tarsus.morphology.feet.find_soles` defines its feet and their order.
     q : ndarray
         Coordinates, shape (worlds, nq).
     heights : callable
@@ -33,7 +33,9 @@ def foot_gaps(robot: Robot, q: Array, heights: Heights) -> Array:
     ndarray
         Gap of the lowest contact candidate of each foot, shape (worlds, feet), in m.
     """
-    gaps = [_point_gaps(robot, q, points, heights).min(axis=1) for points in soles(robot).values()]
+    gaps = [
+        _point_gaps(robot, q, points, heights).min(axis=1) for points in find_soles(robot).values()
+    ]
     return np.stack(gaps, axis=1) if gaps else np.zeros((len(q), 0))
 
 
@@ -57,7 +59,7 @@ def foot_slip(robot: Robot, q: Array, u: Array, heights: Heights) -> Array:
         Horizontal speed in m/s, shape (worlds, feet); zero for a foot in the air.
     """
     speeds = []
-    for candidates in soles(robot).values():
+    for candidates in find_soles(robot).values():
         velocity = np.stack([robot.velocity(q, u, c.name) for c in candidates], axis=1)
         speed = np.linalg.norm(velocity[..., :2], axis=-1)
         touching = _point_gaps(robot, q, candidates, heights) <= CONTACT_GAP

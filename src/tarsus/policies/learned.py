@@ -19,10 +19,10 @@ from tarsus.control.pd import actuated_indices
 from tarsus.dynamics.robot import Robot
 from tarsus.environments.control_program import MAX_ACTION
 from tarsus.environments.plan import ControlPlan
-from tarsus.environments.task_observer import TaskObserver, outline
+from tarsus.environments.task_observer import TaskObserver, build_outline
 from tarsus.errors import Unsupported
 from tarsus.files import atomic_write, json_text
-from tarsus.installation import missing_package
+from tarsus.installation import missing_package_error
 from tarsus.learning.play import trial_environment
 from tarsus.learning.policy import CLIP_LIMIT, Policy
 from tarsus.policies import policy_toml
@@ -60,7 +60,7 @@ def onnx_package() -> Any:
     try:
         import onnx
     except ImportError:
-        raise missing_package("onnx", "writing ONNX", "onnx") from None
+        raise missing_package_error("onnx", "writing ONNX", "onnx") from None
     return onnx
 
 
@@ -109,11 +109,11 @@ def serialize(policy: Policy) -> bytes:
         policy, str(policy.about["law"]), float(policy.about["dt"]), str(policy.about["terrain"])
     )
     work, robot = environment.work, environment.robot
-    parts = _parts(work)
+    parts = _find_parts(work)
     terms = tuple(term for part in parts for term in part.terms)
-    contract = _contract(policy, work, robot, terms)
+    contract = _build_contract(policy, work, robot, terms)
     targets = TaskObserver(work, environment.terrain.parameters()).targets
-    model = _model(policy, work, parts, *_reference(work, targets))
+    model = _build_model(policy, work, parts, *_reference(work, targets))
     from onnx import checker, helper
 
     metadata = {
@@ -125,9 +125,9 @@ def serialize(policy: Policy) -> bytes:
     return model.SerializeToString()
 
 
-def _parts(work: ControlPlan) -> list[_Part]:
+def _find_parts(work: ControlPlan) -> list[_Part]:
     """Find the sources of the observation's parts, in order."""
-    shape, moved, start, parts = outline(work), list(work.moved_motors), 0, []
+    shape, moved, start, parts = build_outline(work), list(work.moved_motors), 0, []
     task = type(work.task).__name__
     for name, size in shape.observed.items():
         sources = shape.terms[name]
@@ -151,7 +151,9 @@ def _parts(work: ControlPlan) -> list[_Part]:
     return parts
 
 
-def _contract(policy: Policy, work: ControlPlan, robot: Robot, terms: tuple[Term, ...]) -> Contract:
+def _build_contract(
+    policy: Policy, work: ControlPlan, robot: Robot, terms: tuple[Term, ...]
+) -> Contract:
     """Build the contract of the exported network."""
     spec, gains = policy.about, work.gains
     posture = work.stand[actuated_indices(robot)[0]]
@@ -179,7 +181,7 @@ def _contract(policy: Policy, work: ControlPlan, robot: Robot, terms: tuple[Term
 
 def _states(work: ControlPlan) -> dict[str, int]:
     """Return the sizes of the network's states, by name."""
-    size = sum(outline(work).observed.values())
+    size = sum(build_outline(work).observed.values())
     states = {"action": len(work.moved_motors)}
     if work.task.history > 1:
         states |= {"past": (work.task.history - 1) * size, "started": 1}
@@ -195,7 +197,9 @@ def _reference(work: ControlPlan, targets: Any) -> tuple[Array, Array, Array]:
         If the targets depend on the state, or on the clock in another way.
     """
     still, stand = np.zeros(len(work.moved_motors)), work.stand
-    sources = [s for terms in outline(work).terms.values() for s in terms if s.name == CLOCK_TERM]
+    sources = [
+        s for terms in build_outline(work).terms.values() for s in terms if s.name == CLOCK_TERM
+    ]
     period = float(sources[0].options["period"]) if sources else np.inf
     rest = targets(0, still, stand)
     quarter = period / 4 / work.period if sources else 0.0  # in control periods
@@ -219,7 +223,7 @@ def _reference(work: ControlPlan, targets: Any) -> tuple[Array, Array, Array]:
     return rest, up, down
 
 
-def _model(
+def _build_model(
     policy: Policy, work: ControlPlan, parts: list[_Part], rest: Array, up: Array, down: Array
 ) -> Any:
     """Build the graph from observation and states to joint targets and new states."""
@@ -249,7 +253,7 @@ def _model(
         for part in parts
     ]
     x = node("Concat", *observed, axis=1)
-    size, history = sum(outline(work).observed.values()), work.task.history
+    size, history = sum(build_outline(work).observed.values()), work.task.history
     if history > 1:
         repeated = node("Tile", x, np.array([1, history - 1], np.int64))
         first = node("Sub", np.ones((1, 1)), "started")  # 1 in the first period, then 0
@@ -274,7 +278,7 @@ def _model(
     spread = np.zeros((k, work.motors))
     spread[np.arange(k), list(work.moved_motors)] = work.task.action_scale
     target = node("Add", node("MatMul", x, spread), rest)
-    clock = _clock_column(parts)
+    clock = _find_clock_column(parts)
     if clock is not None and (up.any() or down.any()):
         wave = node("Gather", "observation", np.array([clock], np.int64), axis=1)
         lifted = node("MatMul", node("Relu", wave), up[None])
@@ -303,7 +307,7 @@ def _model(
     )
 
 
-def _clock_column(parts: list[_Part]) -> int | None:
+def _find_clock_column(parts: list[_Part]) -> int | None:
     """Find the column of the clock's sine in the network's input; None without a clock."""
     for part in parts:
         for k, term in enumerate(part.terms):

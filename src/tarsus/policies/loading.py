@@ -14,7 +14,7 @@ from typing import Any
 from tarsus import registry
 from tarsus.errors import InvalidFile, InvalidValue
 from tarsus.files import is_file, read_toml
-from tarsus.installation import missing_package
+from tarsus.installation import missing_package_error
 from tarsus.policies import policy_toml
 from tarsus.policies.contract import Contract
 from tarsus.policies.importers.base import Importer
@@ -51,12 +51,12 @@ def load_contract(
         If a field or an observation term does not exist.
     """
     policy = Path(policy)
-    written = _written_contract(policy)
-    network = _network(policy) if written is None else policy_toml.network_of(written)
+    written = _find_contract(policy)
+    network = _find_network(policy) if written is None else policy_toml.network_of(written)
     contract = Contract("").with_values("given", network=str(network))
     if network.suffix in (".onnx", LEARNED_SUFFIX):
         data = metadata(read_onnx(_require_file(network)))
-        contract = _imported(contract, data, f"metadata of {network.name}")
+        contract = _import(contract, data, f"metadata of {network.name}")
     files = _find_config(policy) if written is None and config is None else [written, config]
     for file in filter(None, files):
         contract = _overlay_file(contract, Path(file))
@@ -74,7 +74,7 @@ def _overlay_file(contract: Contract, file: Path) -> Contract:
     if file.suffix == ".toml":
         return policy_toml.overlay(contract, read_toml(file), file.name, file.parent)
     data = yaml_table(file)
-    imported = _imported(contract, data, file.name)
+    imported = _import(contract, data, file.name)
     if imported is contract:
         raise InvalidFile(
             f"{file} is not a supported configuration: it has the keys"
@@ -84,7 +84,7 @@ def _overlay_file(contract: Contract, file: Path) -> Contract:
     return imported
 
 
-def _imported(contract: Contract, data: Mapping[str, Any], source: str) -> Contract:
+def _import(contract: Contract, data: Mapping[str, Any], source: str) -> Contract:
     for name in registry.names(IMPORTERS):
         importer = registry.member_class(IMPORTERS, "importer", name, Importer)()  # type: ignore[type-abstract]
         if importer.recognizes(data):
@@ -92,7 +92,7 @@ def _imported(contract: Contract, data: Mapping[str, Any], source: str) -> Contr
     return contract
 
 
-def _written_contract(policy: Path) -> Path | None:
+def _find_contract(policy: Path) -> Path | None:
     """Find the policy.toml: the given file, or the one in the given folder; None without one."""
     if policy.suffix == ".toml":
         return _require_file(policy)
@@ -107,7 +107,7 @@ def _folders(policy: Path) -> list[Path]:
     return [policy / name for name in SUBFOLDERS if os.path.isdir(policy / name)]
 
 
-def _network(policy: Path) -> Path:
+def _find_network(policy: Path) -> Path:
     """Find the network: the given file, or the only one in the given folder."""
     if not os.path.isdir(policy):
         return _require_file(policy)
@@ -119,7 +119,7 @@ def _network(policy: Path) -> Path:
     if len(networks) != 1:
         listed = ", ".join(f.name for f in networks) or "none"
         raise InvalidFile(
-            f"{policy} must hold one network or a policy.toml; networks found: {listed}.", policy
+            f"{policy} must contain one network or a policy.toml; networks found: {listed}.", policy
         )
     return networks[0]
 
@@ -148,7 +148,7 @@ def yaml_table(file: Path) -> dict[str, Any]:
         from ruamel.yaml import YAML
         from ruamel.yaml.constructor import SafeConstructor
     except ImportError:
-        raise missing_package("ruamel.yaml", "a policy's YAML file", "policy") from None
+        raise missing_package_error("ruamel.yaml", "a policy's YAML file", "policy") from None
 
     class PlainConstructor(SafeConstructor):
         """Constructor that ignores tags and reads the tagged values."""

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from tarsus.policies.binding import BoundPolicy
-from tarsus.policies.trials import PolicyTrials, TrialPlan, draw, run
+from tarsus.policies.trials import PolicyTrials, TrialPlan, draw_trials, run
 from tarsus.policies.worlds import FRICTION, PolicyEngine
 
 BISECTIONS = 6
@@ -61,7 +61,7 @@ class VariedFactor:
         return float((middle - start) / (end - start))
 
 
-def _condition(name: str) -> Change:
+def _create_condition(name: str) -> Change:
     """Create a change that sets one array of the trials' conditions."""
 
     def change(policy: BoundPolicy, trials: PolicyTrials, value: float) -> PolicyTrials:
@@ -73,7 +73,7 @@ def _condition(name: str) -> Change:
 
 def _mass(policy: BoundPolicy, trials: PolicyTrials, value: float) -> PolicyTrials:
     """Add a fraction of the robot's mass to its base."""
-    return _condition("mass")(policy, trials, value * policy.robot.mass)
+    return _create_condition("mass")(policy, trials, value * policy.robot.mass)
 
 
 def _push(policy: BoundPolicy, trials: PolicyTrials, value: float) -> PolicyTrials:
@@ -92,16 +92,18 @@ def _stiffness(policy: BoundPolicy, trials: PolicyTrials, value: float) -> Polic
 
 
 FACTORS: Mapping[str, VariedFactor] = {
-    "friction": VariedFactor(FRICTION, 0.0, "", _condition("friction")),
+    "friction": VariedFactor(FRICTION, 0.0, "", _create_condition("friction")),
     "push": VariedFactor(0.0, 10.0, "m/s", _push),
-    "delay": VariedFactor(0.0, 0.1, "s", _condition("delay")),
-    "weaker gains": VariedFactor(1.0, 0.0, "of the contract's", _condition("gains")),
-    "stiffer gains": VariedFactor(1.0, 16.0, "of the contract's", _condition("gains")),
+    "delay": VariedFactor(0.0, 0.1, "s", _create_condition("delay")),
+    "weaker gains": VariedFactor(1.0, 0.0, "of the contract's", _create_condition("gains")),
+    "stiffer gains": VariedFactor(1.0, 16.0, "of the contract's", _create_condition("gains")),
     "added mass": VariedFactor(0.0, 3.0, "of the robot's mass", _mass),
     "ground stiffness": VariedFactor(
         30000.0, 300.0, "N/m", _stiffness, logarithmic=True, law=SOFT_LAW
     ),
-    "joint friction": VariedFactor(0.0, 1.0, "of the torque limit", _condition("joint_friction")),
+    "joint friction": VariedFactor(
+        0.0, 1.0, "of the torque limit", _create_condition("joint_friction")
+    ),
     "noise": VariedFactor(0.0, 2.0, "of observations", _noise),
 }
 
@@ -155,7 +157,7 @@ def find_margin(policy: BoundPolicy, engine: PolicyEngine, name: str, plan: Tria
     plan : TrialPlan
         Command, step size, duration and number of trials.
     """
-    factor, trials = FACTORS[name], draw(policy, plan)
+    factor, trials = FACTORS[name], draw_trials(policy, plan)
     if factor.law:
         engine = PolicyEngine(factor.law)
 

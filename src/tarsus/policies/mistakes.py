@@ -73,38 +73,38 @@ def changes(contract: Contract, joints: JointNames) -> Iterator[tuple[str, str, 
                 yield name, change, changed
 
 
-def _with(contract: Contract, **values: object) -> Contract:
+def _change_contract(contract: Contract, **values: object) -> Contract:
     return contract.with_values("doctor", **values)
 
 
-def _permuted(values: Numbers | str | None, order: list[int]) -> Numbers | str | None:
+def _permute(values: Numbers | str | None, order: list[int]) -> Numbers | str | None:
     if not isinstance(values, tuple):
         return values
     return tuple(values[k] for k in order)
 
 
-def _renamed(contract: Contract, joints: tuple[str, ...], order: list[int]) -> Contract:
+def _rename_joints(contract: Contract, joints: tuple[str, ...], order: list[int]) -> Contract:
     """Rename the joints without moving their values: joint k gets the name of joint order[k]."""
-    return _with(contract, joints=tuple(joints[k] for k in order))
+    return _change_contract(contract, joints=tuple(joints[k] for k in order))
 
 
-def _terms(contract: Contract, change: Callable[[Term], Term | None]) -> Contract | None:
+def _change_terms(contract: Contract, change: Callable[[Term], Term | None]) -> Contract | None:
     """Apply a change to the terms of a contract; return None if it changes no term."""
     changed = [change(term) for term in contract.terms or ()]
     if not any(changed):
         return None
     pairs = zip(contract.terms or (), changed, strict=True)
-    return _with(contract, terms=tuple(new or old for old, new in pairs))
+    return _change_contract(contract, terms=tuple(new or old for old, new in pairs))
 
 
 @mistake("left and right")
 def _left_and_right(contract: Contract, joints: JointNames) -> Change:
-    order = _mirrored(joints.policy)
+    order = _mirror_indices(joints.policy)
     if order is not None:
-        yield "left and right swapped", _renamed(contract, joints.policy, order)
+        yield "left and right swapped", _rename_joints(contract, joints.policy, order)
 
 
-def _mirrored(joints: tuple[str, ...]) -> list[int] | None:
+def _mirror_indices(joints: tuple[str, ...]) -> list[int] | None:
     """Find the index of each joint's counterpart on the other side; None without any."""
     counterparts = []
     for name in joints:
@@ -129,7 +129,7 @@ def _front_and_hind(contract: Contract, joints: JointNames) -> Change:
         swap = {front: hind, hind: front}
         other = [swap.get(name[0], name[0]) + name[1:] for name in names]
         if set(other) == set(names) and other != list(names):
-            yield "front and hind legs swapped", _with(contract, joints=tuple(other))
+            yield "front and hind legs swapped", _change_contract(contract, joints=tuple(other))
 
 
 @mistake("joint order")
@@ -141,34 +141,34 @@ def _joint_order(contract: Contract, joints: JointNames) -> Change:
         if n % count or n == count:
             continue
         order = np.arange(n).reshape(count, n // count).T.ravel().tolist()
-        yield f"joints regrouped, {count} per group", _renamed(contract, names, order)
+        yield f"joints regrouped, {count} per group", _rename_joints(contract, names, order)
     for other, sorted_names in (
         ("in alphabetical order", sorted(names)),
         ("in the robot's order", list(joints.robot)),
         ("in breadth-first order, as in Isaac Lab", list(joints.breadth_first)),
     ):
         if sorted_names != list(names):
-            yield f"joints {other}", _with(contract, joints=tuple(sorted_names))
+            yield f"joints {other}", _change_contract(contract, joints=tuple(sorted_names))
 
 
 @mistake("order of gains")
 def _gains(contract: Contract, joints: JointNames) -> Change:
-    yield from _reordered(contract, joints, GAIN_FIELDS, "gains")
+    yield from _reorder_fields(contract, joints, GAIN_FIELDS, "gains")
 
 
 @mistake("action scale of each joint")
 def _scale_order(contract: Contract, joints: JointNames) -> Change:
     """Reorder the scales, or derive them from torque limit and stiffness, as mjlab does."""
-    yield from _reordered(contract, joints, ("scale",), "action scales")
+    yield from _reorder_fields(contract, joints, ("scale",), "action scales")
     limit, stiffness = numbers(contract.torque_limit), numbers(contract.kp)
     if contract.kind == "position" and limit and stiffness and min(stiffness) > 0:
         scale = tuple((LIMIT_SHARE * np.array(limit) / np.array(stiffness)).tolist())
         if len(scale) > 1 and not np.allclose(scale, numbers(contract.scale)):
             change = f"action scale = {LIMIT_SHARE:g} torque limit / stiffness"
-            yield change, _with(contract, scale=scale)
+            yield change, _change_contract(contract, scale=scale)
 
 
-def _reordered(
+def _reorder_fields(
     contract: Contract, joints: JointNames, fields: tuple[str, ...], subject: str
 ) -> Change:
     """Read fields in the robot's order instead of the policy's, and vice versa."""
@@ -179,31 +179,31 @@ def _reordered(
     if order == inverse and order == list(range(len(order))):
         return
     for source, indices in (("the robot's order", order), ("the policy's order", inverse)):
-        moved = {name: _permuted(getattr(contract, name), indices) for name in fields}
-        yield f"{subject} read in {source}", _with(contract, **moved)
+        moved = {name: _permute(getattr(contract, name), indices) for name in fields}
+        yield f"{subject} read in {source}", _change_contract(contract, **moved)
 
 
 @mistake("quaternion order")
 def _quaternion(contract: Contract, joints: JointNames) -> Change:
-    def other(term: Term) -> Term | None:
+    def change_term(term: Term) -> Term | None:
         if term.name != "base_quat":
             return None
         order = "xyzw" if term.options.get("order", "wxyz") == "wxyz" else "wxyz"
         return replace(term, options={**term.options, "order": order})
 
-    if changed := _terms(contract, other):
+    if changed := _change_terms(contract, change_term):
         yield "base quaternion in the other order (wxyz or xyzw)", changed
 
 
 @mistake("sign of gravity")
 def _gravity(contract: Contract, joints: JointNames) -> Change:
-    def other(term: Term) -> Term | None:
+    def change_term(term: Term) -> Term | None:
         if term.name != "projected_gravity":
             return None
         scale = tuple(-s for s in numbers(term.scale))
         return replace(term, scale=scale[0] if len(scale) == 1 else scale)
 
-    if changed := _terms(contract, other):
+    if changed := _change_terms(contract, change_term):
         yield "projected gravity with opposite sign", changed
 
 
@@ -211,12 +211,12 @@ def _gravity(contract: Contract, joints: JointNames) -> Change:
 def _axes(contract: Contract, joints: JointNames) -> Change:
     swap = {"base_ang_vel": "world_ang_vel", "world_ang_vel": "base_ang_vel"}
 
-    def other(term: Term) -> Term | None:
+    def change_term(term: Term) -> Term | None:
         if term.name not in swap:
             return None
         return replace(term, name=swap[term.name], label=term.key, options={})
 
-    if changed := _terms(contract, other):
+    if changed := _change_terms(contract, change_term):
         yield "angular velocity in the other frame (base or world)", changed
 
 
@@ -226,26 +226,26 @@ def _history(contract: Contract, joints: JointNames) -> Change:
         return
     newest = "first" if contract.newest == "last" else "last"
     layout = "by sample" if contract.layout == "by term" else "by term"
-    yield f"newest sample {newest}", _with(contract, newest=newest)
+    yield f"newest sample {newest}", _change_contract(contract, newest=newest)
     if len({term.history for term in contract.terms or ()}) == 1:
-        yield f"history laid out {layout}", _with(contract, layout=layout)
+        yield f"history laid out {layout}", _change_contract(contract, layout=layout)
         yield (
             f"history laid out {layout}, newest sample {newest}",
-            _with(contract, layout=layout, newest=newest),
+            _change_contract(contract, layout=layout, newest=newest),
         )
 
 
 @mistake("order of terms")
 def _order(contract: Contract, joints: JointNames) -> Change:
     other = "alphabetical" if contract.order == "listed" else "listed"
-    changed = _with(contract, order=other)
+    changed = _change_contract(contract, order=other)
     if [t.key for t in changed.ordered_terms] != [t.key for t in contract.ordered_terms]:
         yield f"terms in {other} order", changed
     terms = contract.ordered_terms
     for k in range(len(terms) - 1):
         moved = [*terms[:k], terms[k + 1], terms[k], *terms[k + 2 :]]
         change = f"terms {terms[k].key} and {terms[k + 1].key} swapped"
-        yield change, _with(contract, terms=tuple(moved), order="listed")
+        yield change, _change_contract(contract, terms=tuple(moved), order="listed")
 
 
 @mistake("action scale")
@@ -255,7 +255,7 @@ def _scale(contract: Contract, joints: JointNames) -> Change:
         scaled = tuple(factor * s for s in before)
         yield (
             f"action scale times {factor:g}",
-            _with(contract, scale=scaled[0] if len(scaled) == 1 else scaled),
+            _change_contract(contract, scale=scaled[0] if len(scaled) == 1 else scaled),
         )
 
 
@@ -264,19 +264,19 @@ def _offset(contract: Contract, joints: JointNames) -> Change:
     if contract.kind != "position":
         return
     if any(numbers(contract.offset)) or contract.offset == "default":
-        yield "targets without an offset", _with(contract, offset=0.0)
+        yield "targets without an offset", _change_contract(contract, offset=0.0)
     else:
-        yield "targets from the default positions", _with(contract, offset="default")
+        yield "targets from the default positions", _change_contract(contract, offset="default")
 
 
 @mistake("relative positions")
 def _relative(contract: Contract, joints: JointNames) -> Change:
     swap = {"joint_pos": "joint_pos_rel", "joint_pos_rel": "joint_pos"}
 
-    def other(term: Term) -> Term | None:
+    def change_term(term: Term) -> Term | None:
         return replace(term, name=swap[term.name], label=term.key) if term.name in swap else None
 
-    if changed := _terms(contract, other):
+    if changed := _change_terms(contract, change_term):
         yield "joint positions absolute instead of relative, or vice versa", changed
 
 
@@ -285,23 +285,23 @@ def _rate(contract: Contract, joints: JointNames) -> Change:
     assert contract.rate is not None
     for factor in (0.5, 2.0):
         rate = contract.rate * factor
-        yield f"rate {rate:g} Hz", _with(contract, rate=rate)
+        yield f"rate {rate:g} Hz", _change_contract(contract, rate=rate)
 
 
 @mistake("order of the command")
 def _command(contract: Contract, joints: JointNames) -> Change:
-    def ordered(order: tuple[int, ...]) -> Callable[[Term], Term | None]:
-        def other(term: Term) -> Term | None:
+    def reorder(order: tuple[int, ...]) -> Callable[[Term], Term | None]:
+        def change_term(term: Term) -> Term | None:
             if term.name != "command":
                 return None
             before = term.options.get("order", (0, 1, 2))
             now = [before[k] for k in order]
             return replace(term, options={**term.options, "order": now})
 
-        return other
+        return change_term
 
     for order in permutations(range(3)):
-        if order != (0, 1, 2) and (changed := _terms(contract, ordered(order))):
+        if order != (0, 1, 2) and (changed := _change_terms(contract, reorder(order))):
             yield f"command components in the order {order}", changed
 
 
@@ -310,9 +310,9 @@ def _term_scale(contract: Contract, joints: JointNames) -> Change:
     for name, scales in USUAL_SCALES.items():
         for scale in scales:
 
-            def other(term: Term, name: str = name, scale: Numbers = scale) -> Term | None:
+            def change_term(term: Term, name: str = name, scale: Numbers = scale) -> Term | None:
                 same = set(numbers(term.scale)) == set(numbers(scale))
                 return replace(term, scale=scale) if term.name == name and not same else None
 
-            if changed := _terms(contract, other):
+            if changed := _change_terms(contract, change_term):
                 yield f"{name} scaled by {scale}", changed

@@ -11,9 +11,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from tarsus.errors import InvalidFile, MissingPackage, Unsupported, unknown_name
+from tarsus.errors import InvalidFile, MissingPackage, Unsupported, unknown_name_error
 from tarsus.files import is_file
-from tarsus.installation import missing_package
+from tarsus.installation import missing_package_error
 
 Array = NDArray[np.float32]
 MAX_FILE_SIZE = 2_000_000_000  # bytes
@@ -114,7 +114,7 @@ class OnnxNetwork:
         self._input = _choose_port("input", ports, [a for a, _ in self.states], names[0], file)
         self._output = _choose_port("output", outputs, [b for _, b in self.states], names[1], file)
         self._memory = {port.name: port for port in ports if port.name in dict(self.states)}
-        self._session, self._batched = _session(model, file), True
+        self._session, self._batched = _create_session(model, file), True
         self._test_batching(file)
 
     @property
@@ -201,7 +201,7 @@ def read_onnx(file: Path) -> Any:
     try:
         import onnx
     except ImportError:
-        raise missing_package("onnx", PURPOSE, "policy") from None
+        raise missing_package_error("onnx", PURPOSE, "policy") from None
     if file.suffix == LEARNED_SUFFIX:
         from tarsus.policies.learned import convert
 
@@ -222,17 +222,17 @@ def metadata(model: Any) -> dict[str, str]:
     return {item.key: item.value for item in model.metadata_props}
 
 
-def _session(model: Any, file: Path) -> Any:
+def _create_session(model: Any, file: Path) -> Any:
     """Create a single-threaded session of the graph, with an open batch dimension."""
     try:
         import onnxruntime as runtime
     except ImportError:
-        raise missing_package("onnxruntime", PURPOSE, "policy") from None
+        raise missing_package_error("onnxruntime", PURPOSE, "policy") from None
     states = {item.name for item in (*model.graph.input, *model.graph.output)}
     del model.graph.value_info[:]
     for item in (*model.graph.input, *model.graph.output):
         sizes = item.type.tensor_type.shape.dim
-        axis = _batch_axis([d.dim_value or None for d in sizes])
+        axis = _find_batch_axis([d.dim_value or None for d in sizes])
         if axis is not None and item.name in states:
             sizes[axis].dim_param = BATCH_DIMENSION
     options = runtime.SessionOptions()
@@ -248,7 +248,7 @@ def _session(model: Any, file: Path) -> Any:
         ) from None
 
 
-def _batch_axis(shape: Sequence[int | None]) -> int | None:
+def _find_batch_axis(shape: Sequence[int | None]) -> int | None:
     """Find the batch dimension: the second of a shape (layers, 1, n), otherwise the first."""
     if not shape:
         return None
@@ -261,7 +261,7 @@ def _ports(items: Any, weights: set[str]) -> list[Port]:
         if item.name in weights:
             continue
         sizes = [d.dim_value or None for d in item.type.tensor_type.shape.dim]
-        axis = _batch_axis(sizes)
+        axis = _find_batch_axis(sizes)
         if axis is not None:
             sizes[axis] = None
         ports.append(Port(item.name, tuple(sizes)))
@@ -292,7 +292,7 @@ def _choose_port(kind: str, ports: list[Port], states: list[str], name: str, fil
         for port in known:
             if port.name == name:
                 return port
-        raise unknown_name(f"{kind} of the network", name, [port.name for port in known])
+        raise unknown_name_error(f"{kind} of the network", name, [port.name for port in known])
     if len(known) == 1:
         return known[0]
     likely = [p for p in known if p.name.lower() in ("obs", "observation", "actions", "action")]

@@ -12,7 +12,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from tarsus.errors import InvalidFile, unknown_name
+from tarsus.errors import InvalidFile, unknown_name_error
 from tarsus.files import read_toml
 from tarsus.policies.contract import Contract, Term, as_numbers
 from tarsus.policies.importers.base import as_list, as_table, parse_range
@@ -44,7 +44,7 @@ def overlay(contract: Contract, data: Mapping[str, Any], source: str, folder: Pa
     values: dict[str, Any] = {}
     for name, value in data.items():
         if name not in known:
-            raise unknown_name("key of a policy's contract", name, known)
+            raise unknown_name_error("key of a policy's contract", name, known)
         values[name] = _value(name, value)
     for name in PATH_FIELDS:
         if values.get(name):
@@ -95,11 +95,11 @@ def _term(item: Any) -> Term:
         raise InvalidFile("a term must be a name, or a table with the key name.", "terms")
     name = table["name"]
     if name not in TERMS:
-        raise unknown_name("observation term", name, TERMS)
+        raise unknown_name_error("observation term", name, TERMS)
     allowed = (*TERM_KEYS, *TERMS[name].options)
     for key in table:
         if key not in allowed:
-            raise unknown_name(f"key of the term {name}", str(key), allowed)
+            raise unknown_name_error(f"key of the term {name}", str(key), allowed)
     history = table.get("history", 1)
     if isinstance(history, bool) or not isinstance(history, int):
         raise InvalidFile(f"history of the term {name} must be a whole number.", name)

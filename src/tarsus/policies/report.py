@@ -13,7 +13,7 @@ from tarsus.policies.check import PolicyCheck
 from tarsus.policies.inspection import events_table, margin_table, separation_table, survival_table
 from tarsus.policies.margins import FACTORS
 from tarsus.policies.separation import Separation
-from tarsus.viewer.html_page import document, lines, table
+from tarsus.viewer.html_page import build_document, build_table, embed_svg
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -33,7 +33,7 @@ def page(check: PolicyCheck) -> str:
     """
     name = Path(check.policy.contract.network).name
     title = f"Policy check: {name} on {check.policy.robot.name}"
-    body = [f"<h1>{escape(title)}</h1>", f'<p class="dim">{escape(setup(check))}</p>']
+    body = [f"<h1>{escape(title)}</h1>", f'<p class="dim">{escape(describe_setup(check))}</p>']
     body += [f"<p><strong>{escape(verdict)}</strong></p>" for verdict in verdicts(check)]
     body += _survival(check)
     if check.events:
@@ -45,10 +45,10 @@ def page(check: PolicyCheck) -> str:
     if check.policy.contract.doubts:
         body.append("<h2>Doubts about the contract</h2>")
         body += [f"<p>{escape(doubt)}</p>" for doubt in check.policy.contract.doubts]
-    return document(title, body)
+    return build_document(title, body)
 
 
-def setup(check: PolicyCheck) -> str:
+def describe_setup(check: PolicyCheck) -> str:
     """Describe the trials in one sentence."""
     forward, left, turning = np.asarray(check.plan.command, float)
     return (
@@ -99,7 +99,7 @@ def _survival(check: PolicyCheck) -> list[str]:
     )
     return [
         "<h2>Survival</h2>",
-        lines(_survival_figure(check), "Survival in each engine", caption, "survival"),
+        embed_svg(_survival_figure(check), "Survival in each engine", caption, "survival"),
         _html(survival_table(check.rows)),
     ]
 
@@ -157,7 +157,7 @@ def _margins(check: PolicyCheck) -> list[str]:
         " find the threshold at which half of them fail. A trial fails if the robot falls or misses"
         " the commanded velocity by more than half."
         f" Contact law: {escape(check.law)}, unless the table names another one.</p>",
-        lines(_margin_figure(check), "Margins of each factor", caption, "margins"),
+        embed_svg(_margin_figure(check), "Margins of each factor", caption, "margins"),
         _html(margin_table(check.margins)),
     ]
 
@@ -204,7 +204,7 @@ def _html(rows: tuple[list[str], list[list[str]]]) -> str:
     """Render a table as HTML, with columns of numbers right-aligned."""
     heads, cells = rows
     numbers = [k for k in range(len(heads)) if _numeric([row[k] for row in cells])]
-    return table(heads, cells, numbers)
+    return build_table(heads, cells, numbers)
 
 
 def _numeric(cells: Sequence[str]) -> bool:

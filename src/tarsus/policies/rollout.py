@@ -13,7 +13,7 @@ from tarsus.errors import IncompatibleOptions
 from tarsus.policies.attitude import planar_velocity, rotations
 from tarsus.policies.binding import BoundPolicy
 from tarsus.policies.control_loop import ControlLoop, Observation
-from tarsus.policies.worlds import Delayed, PolicyWorlds
+from tarsus.policies.worlds import DelayLine, PolicyWorlds
 
 Array = NDArray[np.float64]
 MIN_HEIGHT = 0.5  # share of the initial base height; a robot below has fallen
@@ -151,7 +151,7 @@ def rollout(
             "dt",
         )
     count = len(worlds.q)
-    loop, delayed = ControlLoop(policy, count), Delayed(worlds, contract.delay)
+    loop, delayed = ControlLoop(policy, count), DelayLine(worlds, contract.delay)
     period, rng = loop.period, np.random.default_rng(seed)
 
     def noisy(observation: Observation) -> Observation:
@@ -202,7 +202,7 @@ def rollout(
         if np.isfinite(fell).mean() >= max_fallen_share:
             break
         if fallen.any():
-            worlds.park(fallen)
+            worlds.park_fallen(fallen)
     return Rollout(
         period,
         np.array(positions),

@@ -10,10 +10,10 @@ from tarsus import registry
 from tarsus.contact.base import Law
 from tarsus.errors import TarsusError
 from tarsus.mujoco_runs.settings import RECOMMENDED
-from tarsus.parameters import declared
+from tarsus.parameters import declared_fields
 from tarsus.policies.binding import BoundPolicy
 from tarsus.policies.survival import EngineResult, Survival
-from tarsus.policies.trials import TrialPlan, draw, run
+from tarsus.policies.trials import TrialPlan, draw_trials, run
 from tarsus.policies.worlds import PolicyEngine
 from tarsus.simulation.part_parameters import set_parameters
 
@@ -106,7 +106,9 @@ def run_variant(
         None if the engine does not accept the setting's value.
     """
     try:
-        return VariantResult(change, Survival.of(run(policy, engine, draw(policy, plan), plan)))
+        return VariantResult(
+            change, Survival.of(run(policy, engine, draw_trials(policy, plan), plan))
+        )
     except TarsusError:
         return None
 
@@ -115,10 +117,10 @@ def variants(engine: PolicyEngine, plan: TrialPlan) -> list[tuple[str, PolicyEng
     """List all changes of one setting: description, engine and plan."""
     plans = [replace(plan, dt=ratio * plan.dt) for ratio in STEP_RATIOS]
     steps = [(f"dt {shorter.dt:g} s", engine, shorter) for shorter in plans]
-    return [(text, changed, plan) for text, changed in _settings(engine)] + steps
+    return [(text, changed, plan) for text, changed in _list_settings(engine)] + steps
 
 
-def _settings(engine: PolicyEngine) -> list[tuple[str, PolicyEngine]]:
+def _list_settings(engine: PolicyEngine) -> list[tuple[str, PolicyEngine]]:
     """List engines with one parameter of the law, or one setting of MuJoCo, changed."""
     return _parameters(engine) if engine.law else _mujoco_settings(engine)
 
@@ -137,7 +139,7 @@ def _parameters(engine: PolicyEngine) -> list[tuple[str, PolicyEngine]]:
     law = registry.create("tarsus.contact.laws", "law", engine.law, Law)
     law = set_parameters({"law": law}, engine.parameters)["law"]
     changed = []
-    for name, parameter in declared(type(law)).items():
+    for name, parameter in declared_fields(type(law)).items():
         value = getattr(law, name)
         if parameter.choices:
             for word in parameter.choices:

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from tarsus.algebra.intervals import wilson
-from tarsus.mujoco_runs.settings import ENGINE, SHOWN, label, named
+from tarsus.algebra.intervals import wilson_interval
+from tarsus.mujoco_runs.settings import ENGINE, SHOWN, find_settings, row_label
 from tarsus.policies.rollout import Rollout
 from tarsus.policies.worlds import PolicyEngine
 
@@ -34,7 +34,7 @@ class Survival:
     @property
     def interval(self) -> tuple[float, float]:
         """Wilson's 95 % interval of the share."""
-        return wilson(self.stood, self.trials)
+        return wilson_interval(self.stood, self.trials)
 
     def to_dict(self) -> dict[str, Any]:
         """Convert counts, share and interval to JSON values."""
@@ -105,7 +105,7 @@ def engines_by_name(names: Sequence[str]) -> dict[str, PolicyEngine]:
     chosen: dict[str, PolicyEngine] = {}
     for name in names:
         if name == ENGINE:
-            chosen |= {label(kind): PolicyEngine("", named(kind)) for kind in SHOWN}
+            chosen |= {row_label(kind): PolicyEngine("", find_settings(kind)) for kind in SHOWN}
         else:
             chosen[name] = PolicyEngine(name)
     return chosen

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tarsus.errors import InvalidValue, unknown_name
+from tarsus.errors import InvalidValue, unknown_name_error
 from tarsus.policies.attitude import heading, rotations, to_heading_axes
 
 Array = NDArray[np.float64]
@@ -70,7 +70,7 @@ class ObservedState:
         """Rotation from base to world axes, shape (worlds, 3, 3)."""
         return rotations(self.q[:, 3:7])
 
-    def in_base(self, vectors: Array) -> Array:
+    def to_base_axes(self, vectors: Array) -> Array:
         """Return vectors of shape (worlds, 3), given in world axes, in base axes."""
         return np.einsum("wji,wj->wi", self.rotation, vectors)
 
@@ -114,7 +114,7 @@ def term(*options: str) -> Callable[[TermFunction], TermFunction]:
 @term("frame")
 def base_lin_vel(state: ObservedState, options: Mapping[str, Any]) -> Array:
     """Linear velocity of the base, or of a frame on it, in its own axes, m/s."""
-    velocity = state.in_base(state.u[:, :3])
+    velocity = state.to_base_axes(state.u[:, :3])
     if frame := options.get("frame"):
         position, rotation = state.frames(str(frame))
         velocity = (velocity + np.cross(state.u[:, 3:6], position)) @ rotation
@@ -152,7 +152,7 @@ def base_quat(state: ObservedState, options: Mapping[str, Any]) -> Array:
     """Orientation of the base as a unit quaternion, in the order wxyz or xyzw."""
     order = options.get("order", "wxyz")
     if order not in ("wxyz", "xyzw"):
-        raise unknown_name("order of a quaternion", str(order), ("wxyz", "xyzw"))
+        raise unknown_name_error("order of a quaternion", str(order), ("wxyz", "xyzw"))
     return state.q[:, 3:7] if order == "wxyz" else state.q[:, [4, 5, 6, 3]]
 
 
@@ -290,7 +290,7 @@ def motion_joint_vel(state: ObservedState, options: Mapping[str, Any]) -> Array:
 @term()
 def motion_anchor_pos(state: ObservedState, options: Mapping[str, Any]) -> Array:
     """Position of the reference motion's base relative to the base, in base axes, m."""
-    return state.in_base(_reference(state, "base_pos") - state.q[:, :3])
+    return state.to_base_axes(_reference(state, "base_pos") - state.q[:, :3])
 
 
 @term()

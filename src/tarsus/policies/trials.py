@@ -42,14 +42,14 @@ class TrialPlan:
     count: int
     seed: int = 0
 
-    def shortened(self, count: int) -> TrialPlan:
+    def shorten(self, count: int) -> TrialPlan:
         """Create the same plan with at most `count` trials."""
         return replace(self, count=min(count, self.count))
 
     @property
     def reduced(self) -> TrialPlan:
         """The same plan with fewer trials, for margins and engine variants."""
-        return self.shortened(max(self.count // REDUCTION, 1))
+        return self.shorten(max(self.count // REDUCTION, 1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,14 +74,14 @@ class PolicyTrials:
     ground_stiffness: float | None = None
 
 
-def draw(policy: BoundPolicy, plan: TrialPlan) -> PolicyTrials:
+def draw_trials(policy: BoundPolicy, plan: TrialPlan) -> PolicyTrials:
     """Draw the initial joint positions and an initial push of each trial.
 
     A shortened plan has the first trials of the full plan, so that results are comparable.
     """
     generator = np.random.default_rng(plan.seed)
     offsets = generator.normal(0, 1, (plan.count, policy.count + 2))
-    conditions = Conditions.alike(policy, plan.count)
+    conditions = Conditions.uniform(policy, plan.count)
     conditions.q[:, policy.q_indices] += JOINT_DEVIATION * offsets[:, 2:]
     return PolicyTrials(conditions, {0.0: SPEED_DEVIATION * offsets[:, :2]})
 
@@ -114,7 +114,7 @@ def run(
     """
     if trials.ground_stiffness is not None:
         engine = engine.with_stiffness(trials.ground_stiffness)
-    worlds = engine.worlds(policy, trials.conditions, plan.dt, precision="float32")
+    worlds = engine.create_worlds(policy, trials.conditions, plan.dt, precision="float32")
     return rollout(
         policy,
         worlds,

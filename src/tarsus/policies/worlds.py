@@ -19,7 +19,7 @@ from tarsus.contact.laws.moreau import Moreau
 from tarsus.dynamics.robot import Robot
 from tarsus.engines.mujoco import MujocoSession
 from tarsus.engines.tarsus import SimulationSession
-from tarsus.morphology.feet import soles
+from tarsus.morphology.feet import find_soles
 from tarsus.mujoco_runs.library import mujoco
 from tarsus.mujoco_runs.settings import MujocoSettings
 from tarsus.mujoco_runs.simulation import MujocoSimulation
@@ -69,7 +69,7 @@ class Conditions:
     joint_friction: Array
 
     @staticmethod
-    def alike(policy: BoundPolicy, trials: int) -> Conditions:
+    def uniform(policy: BoundPolicy, trials: int) -> Conditions:
         """Create trials that all have the conditions of the contract."""
         q, one = np.tile(policy.start(), (trials, 1)), np.ones(trials)
         return Conditions(q, FRICTION * one, 0 * one, one, 0 * one, 0 * one)
@@ -142,7 +142,7 @@ class PolicyWorlds:
         u[:, :2] += change
         self.session.put(u=u)
 
-    def park(self, fallen: NDArray[np.bool_]) -> None:
+    def park_fallen(self, fallen: NDArray[np.bool_]) -> None:
         """Lift the robots selected by `fallen` off the ground, where they take little time."""
         self.session.put(self._parked, np.zeros_like(self.u), fallen)
 
@@ -182,7 +182,7 @@ class PolicyEngine:
             engine = engine.with_parameter(name, repr(value))
         return engine
 
-    def worlds(
+    def create_worlds(
         self,
         policy: BoundPolicy,
         conditions: Conditions,
@@ -192,10 +192,10 @@ class PolicyEngine:
     ) -> PolicyWorlds:
         """Create the worlds of some trials, in their initial state."""
         if self.law:
-            return self._in_tarsus(policy, conditions, dt, terrain, precision)
-        return self._in_mujoco(policy, conditions, dt, terrain)
+            return self._create_in_tarsus(policy, conditions, dt, terrain, precision)
+        return self._create_in_mujoco(policy, conditions, dt, terrain)
 
-    def _in_tarsus(
+    def _create_in_tarsus(
         self,
         policy: BoundPolicy,
         conditions: Conditions,
@@ -241,11 +241,11 @@ class PolicyEngine:
         candidates = simulation.plan.scene.candidates
         feet = [
             [k for k, candidate in enumerate(candidates) if candidate.body == body]
-            for body in soles(policy.robot)
+            for body in find_soles(policy.robot)
         ]
         return PolicyWorlds(session, drive, conditions.delay, simulation.terrain, feet)
 
-    def _in_mujoco(
+    def _create_in_mujoco(
         self, policy: BoundPolicy, conditions: Conditions, dt: float, terrain: Terrain | str
     ) -> PolicyWorlds:
         """Create worlds in MuJoCo, with servos computed in NumPy before every step."""
@@ -286,14 +286,14 @@ class PolicyEngine:
 
         bodies = [
             mj.mj_name2id(simulation.model, mj.mjtObj.mjOBJ_BODY, robot.bodies[body].name)
-            for body in soles(robot)
+            for body in find_soles(robot)
         ]
         owners = simulation.model.geom_bodyid[1:]  # geom 0 is the floor
         feet = [np.flatnonzero(owners == body).tolist() for body in bodies]
         return PolicyWorlds(session, drive, conditions.delay, simulation.terrain, feet)
 
 
-class Delayed:
+class DelayLine:
     """Delay line for signals, which reach the motors several steps after they are computed."""
 
     def __init__(self, worlds: PolicyWorlds, delay: float) -> None:

@@ -45,9 +45,9 @@ class Reference:
         plain = unicodedata.normalize("NFKD", self.name).encode("ascii", "ignore").decode()
         return re.sub(r"[^a-z0-9]", "", plain.lower())
 
-    def at(self, place: str = "") -> Cited:
+    def at(self, place: str = "") -> CitedPlace:
         """Cite a place, such as "Eqns. (2)-(18)", or the whole reference by default."""
-        return Cited(self, place)
+        return CitedPlace(self, place)
 
     def text(self) -> str:
         """Format authors, title, publication and year in one line."""
@@ -68,7 +68,7 @@ class Reference:
 
 
 @dataclass(frozen=True, eq=False)
-class Cited:
+class CitedPlace:
     """Place in a reference.
 
     Attributes
@@ -88,7 +88,7 @@ class Cited:
 
 
 # Source of something: places in publications, or a sentence for unpublished work
-Citation = tuple[Cited, ...] | str
+Citation = tuple[CitedPlace, ...] | str
 
 
 def text(citation: Citation) -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tarsus import registry
-from tarsus.errors import InvalidValue, closest_names, unknown_name
+from tarsus.errors import InvalidValue, closest_names, unknown_name_error
 from tarsus.model.robot_data import ARMS, LEGGED, file_of, robots_folder
 
 if TYPE_CHECKING:
@@ -89,7 +89,9 @@ def require(path_or_name: str | Path) -> None:
     if name in known or _is_path(Path(path_or_name)) or file_of(name) is not None:
         return
     others = [*LEGGED, *ARMS] if robots_folder() is not None else []
-    raise unknown_name("robot", name, [*known, *others] if closest_names(name, others) else known)
+    raise unknown_name_error(
+        "robot", name, [*known, *others] if closest_names(name, others) else known
+    )
 
 
 def _is_path(path: Path) -> bool:

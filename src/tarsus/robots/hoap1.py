@@ -268,4 +268,4 @@ def _inertia(row: Row, left: int, scale: float) -> Inertia:
     mass, com, table_moments = row
     ixx, iyy, izz, ixy, ixz, iyz = (*table_moments, 0.0, 0.0, 0.0)[:6]
     moments = (ixx, iyy, izz, left * ixy, ixz, left * iyz)
-    return Inertia.of_moments(mass, np.array(com) * (1, left, 1), moments).scaled(scale)
+    return Inertia.of_moments(mass, np.array(com) * (1, left, 1), moments).scale(scale)

@@ -85,7 +85,7 @@ class SensorInput:
 
     def frame(self, name: str) -> Frame:
         """Find a frame of the robot by name; "" is that of its first body."""
-        return frame_named(self.after.mechanism, name)
+        return find_frame(self.after.mechanism, name)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,7 +149,7 @@ def frame_parameter() -> Any:
     return component("", "frame, contact candidate or body; the first body by default")
 
 
-def frame_named(mechanism: Mechanism, name: str) -> Frame:
+def find_frame(mechanism: Mechanism, name: str) -> Frame:
     """Find a frame of the robot by name; "" is that of its first body."""
     return mechanism.frame(name or mechanism.bodies[0].name)
 
@@ -172,10 +172,10 @@ def frame_velocity(kin: Kinematics, frame: Frame) -> tuple[SX, SX]:
     point = constant(frame.position)
     columns = jacobian.point_jacobian(kin, frame.body, point)
     angular = jacobian.angular_jacobian(kin, frame.body)
-    return _times(columns, kin.u), _times(angular, kin.u)
+    return _multiply(columns, kin.u), _multiply(angular, kin.u)
 
 
-def _times(columns: jacobian.Columns, u: SX) -> SX:
+def _multiply(columns: jacobian.Columns, u: SX) -> SX:
     return sum((column * u[k] for k, column in columns.items()), SX.zeros(3))
 
 

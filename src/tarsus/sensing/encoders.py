@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import casadi as ca
 from casadi import SX
 
-from tarsus.errors import InvalidValue, unknown_name
+from tarsus.errors import InvalidValue, unknown_name_error
 from tarsus.model.mechanism import Mechanism
 from tarsus.parameters import component
 from tarsus.sensing.base import Sensor, SensorInput
@@ -37,7 +37,7 @@ class Encoders(Sensor):
         known = [b.joint.name for b in mechanism.bodies if b.joint.kind in ("hinge", "slide")]
         for name in self.joints:
             if name not in known:
-                raise unknown_name("hinge or slide", name, known)
+                raise unknown_name_error("hinge or slide", name, known)
             if self.joints.count(name) > 1:
                 raise InvalidValue(f"Encoders: joint {name!r} is listed twice in joints.", "joints")
         return [mechanism.joint_index(name) for name in self.joints or known]

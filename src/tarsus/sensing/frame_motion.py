@@ -13,7 +13,7 @@ from tarsus.model.mechanism import Frame, Mechanism
 from tarsus.sensing.base import (
     Sensor,
     SensorInput,
-    frame_named,
+    find_frame,
     frame_parameter,
     frame_pose,
     frame_quaternion,
@@ -30,7 +30,7 @@ class FrameMotion(Sensor):
 
     def channels(self, mechanism: Mechanism) -> Mapping[str, str]:
         """Name position, quaternion (w, x, y, z), linear and angular velocity, world axes."""
-        frame_named(mechanism, self.frame)
+        find_frame(mechanism, self.frame)
         orientation = {f"quaternion_{k}": "1" for k in "wxyz"}
         velocity = vector_channels("velocity", "m/s") | vector_channels("angular_velocity", "rad/s")
         return vector_channels("position", "m") | orientation | velocity

@@ -12,7 +12,7 @@ from casadi import SX
 from tarsus.errors import InvalidValue
 from tarsus.model.mechanism import Mechanism
 from tarsus.parameters import parameter
-from tarsus.sensing.base import Sensor, SensorInput, frame_named, frame_parameter, frame_pose
+from tarsus.sensing.base import Sensor, SensorInput, find_frame, frame_parameter, frame_pose
 
 MAX_COUNT = 1000  # grid points
 MIN_HORIZONTAL = 1e-6  # length of the projected x axis; a shorter one has no heading
@@ -46,7 +46,7 @@ class HeightScan(Sensor):
 
     def channels(self, mechanism: Mechanism) -> Mapping[str, str]:
         """Name one height per point."""
-        frame_named(mechanism, self.frame)
+        find_frame(mechanism, self.frame)
         return {f"({x:.3g}, {y:.3g})": "m" for x, y in self._points()}
 
     def read(self, inputs: SensorInput) -> tuple[SX, SX]:

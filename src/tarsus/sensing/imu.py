@@ -14,7 +14,7 @@ from tarsus.parameters import choice
 from tarsus.sensing.base import (
     Sensor,
     SensorInput,
-    frame_named,
+    find_frame,
     frame_parameter,
     frame_pose,
     frame_quaternion,
@@ -45,7 +45,7 @@ class Imu(Sensor):
 
     def channels(self, mechanism: Mechanism) -> Mapping[str, str]:
         """Name specific force, angular velocity and attitude."""
-        frame_named(mechanism, self.frame)
+        find_frame(mechanism, self.frame)
         full = self.attitude == "quaternion"
         attitude = {f"quaternion_{k}": "1" for k in "wxyz"} if full else vector_channels("up", "1")
         return (

@@ -15,7 +15,7 @@ from tarsus.parameters import parameter
 from tarsus.sensing.base import (
     Sensor,
     SensorInput,
-    frame_named,
+    find_frame,
     frame_parameter,
     frame_pose,
     vector_channels,
@@ -31,7 +31,7 @@ class LoadCell(Sensor):
 
     def channels(self, mechanism: Mechanism) -> Mapping[str, str]:
         """Name force, and moment about the frame's origin."""
-        frame_named(mechanism, self.frame)
+        find_frame(mechanism, self.frame)
         return vector_channels("force", "N") | vector_channels("moment", "N m")
 
     def initial_memory(self, mechanism: Mechanism) -> NDArray[np.float64]:

@@ -12,7 +12,7 @@ from casadi import SX
 from tarsus.errors import InvalidValue
 from tarsus.model.mechanism import Mechanism
 from tarsus.parameters import component, parameter
-from tarsus.sensing.base import Sensor, SensorInput, frame_named, frame_parameter, frame_pose
+from tarsus.sensing.base import Sensor, SensorInput, find_frame, frame_parameter, frame_pose
 from tarsus.spatial.rotation import constant
 
 MAX_COUNT = 1000  # rays
@@ -52,7 +52,7 @@ class RaySensor(Sensor):
 
     def channels(self, mechanism: Mechanism) -> Mapping[str, str]:
         """Name one distance per ray."""
-        frame_named(mechanism, self.frame)
+        find_frame(mechanism, self.frame)
         return {f"distance_{k}": "m" for k in range(len(self._unit_directions()))}
 
     def read(self, inputs: SensorInput) -> tuple[SX, SX]:

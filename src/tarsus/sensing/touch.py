@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from tarsus.model.mechanism import Mechanism
 from tarsus.parameters import parameter
-from tarsus.sensing.base import Sensor, SensorInput, frame_named, frame_parameter
+from tarsus.sensing.base import Sensor, SensorInput, find_frame, frame_parameter
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class TouchSensor(Sensor):
 
     def channels(self, mechanism: Mechanism) -> Mapping[str, str]:
         """Name a flag of contact, the time since touchdown, and the time since lift-off."""
-        frame_named(mechanism, self.frame)
+        find_frame(mechanism, self.frame)
         return {"on_ground": "1", "time_on_ground": "s", "time_in_air": "s"}
 
     def initial_memory(self, mechanism: Mechanism) -> NDArray[np.float64]:

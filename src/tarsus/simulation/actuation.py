@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from tarsus.control.file_actuators import FileActuators, broadcast, check_ranges, has_number
 from tarsus.dynamics.actuator_force import ActuatorForce, clip, next_activation
-from tarsus.errors import IncompatibleOptions, InvalidValue, Unsupported, unknown_name
+from tarsus.errors import IncompatibleOptions, InvalidValue, Unsupported, unknown_name_error
 from tarsus.model.file_actuators import NOT_DRIVING
 from tarsus.model.mechanism import Mechanism
-from tarsus.parameters import declared
+from tarsus.parameters import declared_fields
 from tarsus.program.ir.loops import Values
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder
@@ -226,7 +226,7 @@ def actuator_settings(
     if actuators is None:
         return SettingGroup("actuators", (), lambda worlds, values, mask: {})
     n, settings, lacking = len(mechanism.file_actuators), list[Setting](), dict[str, str]()
-    for name, declaration in declared(type(actuators)).items():
+    for name, declaration in declared_fields(type(actuators)).items():
         register, about = f"actuators.{name}", (declaration.unit, declaration.meaning)
         if register in compiled:
             shape = () if name == "delay" else (n,)
@@ -263,7 +263,7 @@ def _new_register(
     """Update one register with new values."""
     if given is None:
         raise InvalidValue(f"{name} of the file's actuators must be a number, not None.", name)
-    declared(type(actuators))[name].check("the file's actuators", _flatten(given))
+    declared_fields(type(actuators))[name].check("the file's actuators", _flatten(given))
     if name == "delay":
         longest, value = actuators.longest_delay, _delays(given, worlds.count)
         if value.max() > longest:
@@ -281,7 +281,7 @@ def _new_register(
     known = [actuator.name for actuator in mechanism.file_actuators]
     for key, value in given.items():
         if key not in known:
-            raise unknown_name("actuator", key, known)
+            raise unknown_name_error("actuator", key, known)
         if not has_number(mechanism, name)[known.index(key)]:
             raise InvalidValue(f"the actuator {key!r} is not a servo with a gain {name}.", key)
         if np.shape(value) not in ((), (worlds.count,)):

@@ -38,10 +38,10 @@ def scatter_to_candidates(scene: Scene, values: Array, memory: Array, arrays: An
     """
     # candidate of each slot; empty slots use an extra last row
     usual, all_of_them = len(scene.geometry.primary), len(scene.geometry.order)
-    numbers = _slot_candidates(scene, memory).reshape(-1, scene.slots)
+    numbers = _find_slot_candidates(scene, memory).reshape(-1, scene.slots)
     numbers = arrays.where(numbers < 0, all_of_them, numbers).astype(int)
     # sort by candidate
-    rows = values.reshape(len(numbers), scene.geometry.reported, -1)
+    rows = values.reshape(len(numbers), scene.geometry.report_count, -1)
     scattered = arrays.zeros((len(rows), all_of_them + 1, rows.shape[-1]), values.dtype)
     scattered[:, :usual] = rows[:, :usual]
     scattered[arrays.arange(len(rows))[:, None], numbers] = rows[:, usual:]
@@ -49,7 +49,7 @@ def scatter_to_candidates(scene: Scene, values: Array, memory: Array, arrays: An
     return scattered[:, order].reshape(*values.shape[:-2], all_of_them, -1)
 
 
-def contact_impulses(scene: Scene, worlds: Backend) -> Any:
+def collect_impulses(scene: Scene, worlds: Backend) -> Any:
     """Collect the impulses of the last step by candidate, shape (worlds, n, 3), in N s."""
     impulse = worlds.output("impulse").reshape(worlds.count, -1, 3)
     if not scene.slots:
@@ -83,7 +83,7 @@ def expand_slots(
         return plan, start, records
     # find what touched
     slot_contents = [
-        np.unique(_slot_candidates(scene, part["memory"])) for part in (start, records)
+        np.unique(_find_slot_candidates(scene, part["memory"])) for part in (start, records)
     ]
     numbers = {int(k) for k in np.concatenate(slot_contents) if k >= 0}
     first, always = len(scene.candidates), len(scene.geometry.primary)
@@ -103,19 +103,19 @@ def expand_slots(
     expanded = []
     for part in (start, records):
         memory = part["memory"]
-        contact_memory = memory[..., : law.memory_size(scene.geometry.reported)].reshape(
-            *memory.shape[:-1], scene.geometry.reported, law.contact_memory
+        contact_memory = memory[..., : law.memory_size(scene.geometry.report_count)].reshape(
+            *memory.shape[:-1], scene.geometry.report_count, law.contact_memory
         )
         contact_memory = scatter_to_candidates(scene, contact_memory, memory)[..., indices, :]
         new = {"memory": contact_memory.reshape(*memory.shape[:-1], -1)}
         if "impulse" in part:
-            impulse = part["impulse"].reshape(*memory.shape[:-1], scene.geometry.reported, 3)
+            impulse = part["impulse"].reshape(*memory.shape[:-1], scene.geometry.report_count, 3)
             impulse = scatter_to_candidates(scene, impulse, memory)[..., indices, :]
             new["impulse"] = impulse.reshape(*memory.shape[:-1], -1)
         expanded.append({**part, **new})
     return reuse_plan(replace(plan, scene=some)), *expanded
 
 
-def _slot_candidates(scene: Scene, memory: Array) -> Array:
+def _find_slot_candidates(scene: Scene, memory: Array) -> Array:
     """Find the candidate in each slot (..., slots), as an index; negative if empty."""
     return memory[..., memory.shape[-1] - scene.slots :]

@@ -16,7 +16,7 @@ from tarsus.dynamics.robot import Robot
 from tarsus.errors import IncompatibleOptions, InvalidModel, InvalidValue, WarningRecord
 from tarsus.model.mechanism import WORLD, Candidate
 from tarsus.model.solids import Cuboid
-from tarsus.morphology.feet import MAX_CANDIDATES, feet, soles
+from tarsus.morphology.feet import MAX_CANDIDATES, find_feet, find_soles
 from tarsus.registry import name_of, split_names
 from tarsus.stepping.base import Scene, Stepper, stepper_names
 from tarsus.stepping.blocked_contacts import BLOCKED_RATIO
@@ -37,7 +37,11 @@ def default_contacts(robot: Robot, cheap: bool) -> str | None:
 
     All, if the robot has feet and can fall and secondary contacts are `cheap`.
     """
-    return ALL if cheap and robot.floating and _has_many_candidates(robot) and feet(robot) else None
+    return (
+        ALL
+        if cheap and robot.floating and _has_many_candidates(robot) and find_feet(robot)
+        else None
+    )
 
 
 def select_candidates(
@@ -84,7 +88,7 @@ def select_candidates(
             records.append(WarningRecord(text, "no-contacts", robot.name))
         return named
     # the feet, and free objects
-    standing, objects = feet(robot), tree.object_bodies(robot)
+    standing, objects = find_feet(robot), tree.object_bodies(robot)
     chosen = (*standing, *(c for c in robot.candidates if c.body in objects))
     if names == FEET:
         if not standing:
@@ -120,7 +124,7 @@ def _expand_feet(robot: Robot, names: str | Sequence[str]) -> str | Sequence[str
         names = split_names(names)
     if not isinstance(names, Sequence) or FEET not in names:
         return names
-    return [*(name for name in names if name != FEET), *(foot.name for foot in feet(robot))]
+    return [*(name for name in names if name != FEET), *(foot.name for foot in find_feet(robot))]
 
 
 def _has_many_candidates(robot: Robot) -> bool:
@@ -165,25 +169,25 @@ def secondary_contacts(
         If the stepper evaluates all contacts in every step, and there are too many.
     """
     # this stepper evaluates all contacts in every step
-    if not stepper.takes_slots:
+    if not stepper.supports_slots:
         if len(chosen) > MAX_CANDIDATES:
             raise IncompatibleOptions(
                 f"the stepper {name_of(stepper)!r} can hold at most {MAX_CANDIDATES} contacts, not"
                 f" {len(chosen)}; select fewer, or use a stepper that evaluates only those that"
-                f" touch ({stepper_names(lambda known: known.takes_slots)}).",
+                f" touch ({stepper_names(lambda known: known.supports_slots)}).",
                 "contacts",
             )
         return (), 0
     # everything except the feet
     standing = (
-        {candidate.name for candidate in feet(robot)}
+        {candidate.name for candidate in find_feet(robot)}
         if len(chosen) > MAX_WITHOUT_SECONDARY
         else set()
     )
     others = tuple(k for k, candidate in enumerate(chosen) if candidate.name not in standing)
     if not others or (len(others) == len(chosen) and len(chosen) <= MAX_CANDIDATES):
         others = ()
-    usual, objects = len(chosen) - len(others), _max_object_contacts(robot)
+    usual, objects = len(chosen) - len(others), _count_max_object_contacts(robot)
     limbs = {chosen[k].body for k in others}
     min_slots = MIN_SLOTS if len(limbs) <= MANY_LIMBS else MIN_SLOTS_MANY_LIMBS
     spare = 4 if _has_limbs(robot) or not objects else 0
@@ -204,7 +208,7 @@ def sole_patches(robot: Robot, chosen: Sequence[Candidate]) -> tuple[tuple[str, 
         Candidates that are simulated.
     """
     names, patches = {candidate.name for candidate in chosen}, list[tuple[str, ...]]()
-    for sole in soles(robot).values():
+    for sole in find_soles(robot).values():
         own = [c for c in sole if c.name in names and c.outline is None]
         alike = len({(c.radius, c.friction) for c in own}) == 1
         if alike and len(own) > MAX_PATCH_CONTACTS:
@@ -212,7 +216,7 @@ def sole_patches(robot: Robot, chosen: Sequence[Candidate]) -> tuple[tuple[str, 
     return tuple(patches)
 
 
-def _max_object_contacts(robot: Robot) -> int:
+def _count_max_object_contacts(robot: Robot) -> int:
     """Count the contacts that free objects may have at once.
 
     Four each, with the ground or a round shape, and four more for every box that may lie on
@@ -221,13 +225,13 @@ def _max_object_contacts(robot: Robot) -> int:
     loose = tree.object_bodies(robot)
     boxes = {solid.body for solid in robot.solids if isinstance(solid, Cuboid)}
     first = any(body not in loose for body in boxes)
-    trees = first + len({tree.path(robot, body)[-1] for body in boxes & loose})
+    trees = first + len({tree.support_path(robot, body)[-1] for body in boxes & loose})
     return 4 * sum(robot.bodies[i].parent == WORLD for i in loose) + 4 * max(trees - 1, 0)
 
 
 def _has_limbs(robot: Robot) -> bool:
     """Return whether the first tree has several bodies, unlike a single object."""
-    return sum(tree.path(robot, i)[-1] == 0 for i in range(len(robot.bodies))) > 1
+    return sum(tree.support_path(robot, i)[-1] == 0 for i in range(len(robot.bodies))) > 1
 
 
 def contact_masses(scene: Scene, q: NDArray[np.float64]) -> tuple[float, float]:

@@ -121,7 +121,7 @@ def _warn_if_open(mechanism: Mechanism, state: Mapping[str, Any], worlds: Backen
     gap, name = loop_closure.largest_gap(mechanism, to_numpy(worlds, state["q"]))
     if gap > WARNED_GAP_WHEN_SET:
         text = (
-            f"q leaves {name!r} open by {gap:.3g} m or rad; Robot.closed(q) returns coordinates"
-            " with all loops closed."
+            f"q leaves {name!r} open by {gap:.3g} m or rad; Robot.close_loops(q) returns"
+            " coordinates with all loops closed."
         )
         warnings.warn(TarsusWarning(text, "loop-open", name), stacklevel=4)

@@ -17,10 +17,10 @@ from tarsus.control.static_torques import static_torques
 from tarsus.dynamics import tree
 from tarsus.dynamics.loop_closure import apply_couplings
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import WarningRecord, join_names, unknown_name
+from tarsus.errors import WarningRecord, join_names, unknown_name_error
 from tarsus.morphology import looped_posture, posture
 from tarsus.morphology.drawn import AS_DRAWN, nearest_drawn
-from tarsus.morphology.feet import feet
+from tarsus.morphology.feet import find_feet
 from tarsus.simulation import resolve
 from tarsus.simulation.time_steps import DEFAULT_DT
 
@@ -72,13 +72,13 @@ def prepare(
     built_in = _is_built_in(robot)
     robot, of_posture = with_standing_keyframe(robot)
     auto = isinstance(given, str) and given == AUTO
-    name = _default_gait(robot, built_in, records) if auto else given
+    name = _choose_default_gait(robot, built_in, records) if auto else given
     records += of_posture
     gait: Any = resolve.controller(name)
     # gains
     named = isinstance(name, str) and not name.endswith(registry.PYTHON_SUFFIX)
     if named and not (built_in and robot.name == REFERENCE_ROBOT):
-        gait = _with_gains(robot, gait, dt, records)
+        gait = _size_servo_gains(robot, gait, dt, records)
     return robot, gait
 
 
@@ -105,11 +105,11 @@ def default_time_step(robot: Robot, given: ControllerChoice) -> float:
     # joints of the legs among the soft ones
     q = gait.initial_coordinates(fitted)
     soft = {fitted.joint_index(name) for name in _sized_gains(fitted, _key(q), DEFAULT_DT).soft}
-    legs = (tree.path(fitted, foot.body) for foot in feet(fitted))
+    legs = (tree.support_path(fitted, foot.body) for foot in find_feet(fitted))
     return LIGHT_FOOT_DT if any(soft & set(leg) for leg in legs) else DEFAULT_DT
 
 
-def _default_gait(robot: Robot, built_in: bool, records: list[WarningRecord]) -> str:
+def _choose_default_gait(robot: Robot, built_in: bool, records: list[WarningRecord]) -> str:
     """Choose the gait for the robot's legs: a trot on four, "walk" on two, otherwise "stand".
 
     A floating robot that can do neither gets a warning that says why; an arm, a hand or a robot on
@@ -125,15 +125,15 @@ def _default_gait(robot: Robot, built_in: bool, records: list[WarningRecord]) ->
         if robot.mass > (MAX_BUILT_IN_TROT_MASS if built_in else MAX_TROT_MASS)
         else TROT
     )
-    reason = registry.member_class(GAITS, "gait", name, Controller)().suits(robot)
+    reason = registry.member_class(GAITS, "gait", name, Controller)().why_unsuitable(robot)
     if not reason:
         return name
     if not robot.floating:
         return STAND
-    no_walk = registry.member_class(GAITS, "gait", WALK, Controller)().suits(robot)
+    no_walk = registry.member_class(GAITS, "gait", WALK, Controller)().why_unsuitable(robot)
     if no_walk is None:
         return WALK
-    two_legs = len({foot.body for foot in feet(robot)}) == BIPED_FEET
+    two_legs = len({foot.body for foot in find_feet(robot)}) == BIPED_FEET
     text = f"the robot stands: {no_walk if two_legs else reason}"
     records.append(WarningRecord(text, "stands", robot.name))
     return STAND
@@ -165,7 +165,7 @@ def with_standing_keyframe(robot: Robot) -> tuple[Robot, tuple[WarningRecord, ..
     keyframe = next((keyframes[name] for name in STANDING_KEYFRAMES if name in keyframes), None)
     if keyframe is not None:
         return _with_start(robot, robot.keyframes[keyframe], keyframe), ()
-    q = looped_posture.stand(robot) if robot.loops else nearest_drawn(robot)
+    q = looped_posture.find_standing_posture(robot) if robot.loops else nearest_drawn(robot)
     if q is None or all(body.joint.kind == "free" for body in robot.bodies):
         drawn = robot.keyframes.get(AS_DRAWN)
         return (robot if drawn is None else _with_start(robot, apply_couplings(robot, drawn))), ()
@@ -173,7 +173,7 @@ def with_standing_keyframe(robot: Robot) -> tuple[Robot, tuple[WarningRecord, ..
     if not robot.floating or not robot.candidates:
         return (robot if np.array_equal(q, robot.neutral()) else _with_start(robot, q)), ()
     # bend the knees
-    bent = q if robot.loops else posture.stand(robot)
+    bent = q if robot.loops else posture.find_standing_posture(robot)
     q = apply_couplings(robot, bent)
     others = f" (only {', '.join(map(repr, robot.keyframes))})" if keyframes else ""
     start = f"it starts {_describe_posture(robot, bent, q)}."
@@ -205,7 +205,7 @@ def _describe_posture(robot: Robot, bent: NDArray[np.float64], q: NDArray[np.flo
     if any(bent[q_slice].any() for q_slice in moving):
         if all(np.array_equal(bent[q_slice], drawn[q_slice]) for q_slice in moving):
             return "as its file draws it"
-        if not feet(robot):
+        if not find_feet(robot):
             return "with all joints as close to the pose in its file as their limits allow"
         return "with bent knees and its feet below its hips"
     following_too = " and mimic joints at the angle given by their leader"
@@ -233,7 +233,7 @@ def start_at_keyframe(robot: Robot, keyframe: str | None) -> Robot:
     if keyframe is None:
         return robot
     if not isinstance(keyframe, str) or keyframe not in robot.keyframes:
-        raise unknown_name("keyframe", keyframe, list(robot.keyframes))
+        raise unknown_name_error("keyframe", keyframe, list(robot.keyframes))
     return _with_start_at_keyframe(robot, keyframe)
 
 
@@ -242,7 +242,7 @@ def _with_start_at_keyframe(robot: Robot, keyframe: str) -> Robot:
     return _with_start(robot, robot.keyframes[keyframe], keyframe)
 
 
-def _with_gains(
+def _size_servo_gains(
     robot: Robot, gait: Controller, dt: float, records: list[WarningRecord]
 ) -> Controller:
     """Size the servos of the gait for this robot, and append warnings about them."""
@@ -252,7 +252,7 @@ def _with_gains(
         return gait
     # make the servos stiff enough for the start posture
     q = gait.initial_coordinates(robot)
-    standing = feet(robot) if robot.candidates else ()
+    standing = find_feet(robot) if robot.candidates else ()
     gains = _sized_gains(robot, _key(q), dt)
     text = (
         f"the servos are sized for {robot.name!r}: kp {_format_range(gains.kp)} N m/rad, kd"
@@ -268,7 +268,7 @@ def _with_gains(
             " smaller dt allows stiffer servos at light feet."
         )
         records.append(WarningRecord(text, SOFT, gains.soft[0]))
-    if robot.floating and standing and not posture.balanced(robot, q):
+    if robot.floating and standing and not posture.is_balanced(robot, q):
         text = (
             "the center of mass is not above the contact points, so the robot will tip over."
             " Choose other contacts, or give it a keyframe 'stand' in balance."
@@ -292,7 +292,7 @@ def _with_gains(
 @lru_cache(maxsize=CACHE_SIZE)
 def _sized_gains(robot: Robot, q: tuple[float, ...], dt: float) -> servo.Gains:
     """Compute the gains that hold a robot on its feet at coordinates q, shape (nq,)."""
-    return servo.gains(robot, np.array(q), feet(robot) if robot.candidates else (), dt)
+    return servo.size_gains(robot, np.array(q), find_feet(robot) if robot.candidates else (), dt)
 
 
 def _key(q: NDArray[np.float64]) -> tuple[float, ...]:

@@ -20,7 +20,7 @@ from casadi import SX
 from numpy.typing import ArrayLike, NDArray
 
 from tarsus.dynamics.kinematics import coordinate_rate
-from tarsus.errors import IncompatibleOptions, Unsupported, unknown_name
+from tarsus.errors import IncompatibleOptions, Unsupported, unknown_name_error
 from tarsus.model.mechanism import Mechanism
 from tarsus.program.codegen.layout import layout
 from tarsus.program.ir.blocks import BasicBlock, Register
@@ -123,7 +123,7 @@ def _register(name: str, program: Program) -> str:
     for register in (f"law.{name}", name):
         if register in known:
             return register
-    raise unknown_name("parameter", name, [k.removeprefix("law.") for k in known])
+    raise unknown_name_error("parameter", name, [k.removeprefix("law.") for k in known])
 
 
 class _TangentRunner:
@@ -141,7 +141,7 @@ class _TangentRunner:
 
     def __init__(self, plan: Plan, others: tuple[str, ...], whole: bool) -> None:
         # seed directions
-        program = _tangent_program(plan, others, whole)
+        program = _trace_tangent_program(plan, others, whole)
         sizes = [program.sizes[INPUT_DIRECTION], *(program.sizes[name] for name in others)]
         self.ends: list[int] = np.cumsum(sizes).tolist()
         varying = [r.name for r in program.registers if r.name.startswith(tangent_name(""))]
@@ -184,7 +184,7 @@ def _jacobians(
     with _LOCK:
         # try without cold loops first; repeat worlds that enter one
         indices, shares = range(worlds.count), min(threads, worlds.count)
-        runners = _runners(plan, others, False, shares)
+        runners = _create_runners(plan, others, False, shares)
         moved, solved = (
             np.empty((worlds.count, *runners[0].moved.shape)),
             np.empty(worlds.count, bool),
@@ -192,7 +192,11 @@ def _jacobians(
         entered = _fill_worlds(runners, indices, worlds, action, (moved, solved))
         if entered:
             _fill_worlds(
-                _runners(plan, others, True, shares), entered, worlds, action, (moved, solved)
+                _create_runners(plan, others, True, shares),
+                entered,
+                worlds,
+                action,
+                (moved, solved),
             )
     return moved, solved, runners[0].ends
 
@@ -224,7 +228,9 @@ def _fill_worlds(
     return unfinished
 
 
-def _runners(plan: Plan, others: tuple[str, ...], whole: bool, shares: int) -> list[_TangentRunner]:
+def _create_runners(
+    plan: Plan, others: tuple[str, ...], whole: bool, shares: int
+) -> list[_TangentRunner]:
     """Create one runner for each thread."""
     runners = _cached_runners(plan, others, whole)
     while len(runners) < shares:
@@ -239,7 +245,7 @@ def _cached_runners(plan: Plan, others: tuple[str, ...], whole: bool) -> list[_T
 
 
 @lru_cache(maxsize=CACHE_SIZE)
-def _tangent_program(plan: Plan, others: tuple[str, ...], whole: bool) -> Program:
+def _trace_tangent_program(plan: Plan, others: tuple[str, ...], whole: bool) -> Program:
     """Trace the tangent of the step, with the coordinates of `Derivatives` at both ends."""
     smooth = step_program(replace(plan, smooth=True))
     program = tangent_program(smooth, ("q", "u", *others), ("q", "u"), whole)

@@ -68,7 +68,11 @@ def law_for_robot(
     }
     replaced = part_parameters.assigned_names(parameters, "law", chosen)
     taken = {k: v for k, v in of_law.items() if k in law_parameters and k not in replaced}
-    each = _friction_per_file(files, friction, float(law_parameters[friction])) if friction else ""
+    each = (
+        _describe_friction_per_file(files, friction, float(law_parameters[friction]))
+        if friction
+        else ""
+    )
     if each:
         each += _ratio_hint(friction, friction in replaced, flags)
     alike = {name: value for name, value in taken.items() if not (each and name == friction)}
@@ -80,7 +84,7 @@ def law_for_robot(
         records.append(WarningRecord(text, "contact-values-of-file", name))
     records += [WarningRecord(each, "friction-of-each-file", files[0].name)] if each else []
     for file in files[1:]:
-        if text := _ignored_values(file, files[0], law_parameters):
+        if text := _describe_ignored_values(file, files[0], law_parameters):
             records.append(WarningRecord(text, "file-values-ignored", file.name))
     return replace(chosen, **taken), robot
 
@@ -142,7 +146,7 @@ def _scale_solid(shape: Solid, factor: float) -> Solid:
     return replace(shape, friction=factor * shape.friction, paired=paired)
 
 
-def _friction_per_file(files: Sequence[FileNumbers], name: str, usual: float) -> str:
+def _describe_friction_per_file(files: Sequence[FileNumbers], name: str, usual: float) -> str:
     """Describe the friction of each file of a world; empty if all are the same."""
     mu = [file.material.get(MU, usual) for file in files]
     if len(set(mu)) < 2:
@@ -169,7 +173,9 @@ def _override_hint(names: Iterable[str], flags: Mapping[str, str] | None) -> str
     return "".join(f"; change {name} with {flags[name]}" for name in names if name in flags)
 
 
-def _ignored_values(file: FileNumbers, first: FileNumbers, known: Mapping[str, Any]) -> str:
+def _describe_ignored_values(
+    file: FileNumbers, first: FileNumbers, known: Mapping[str, Any]
+) -> str:
     """Describe the parameters of another file that differ from the first file and are ignored."""
     names = [name for name in {**first.material, **file.material} if name != MU and name in known]
     other = [n for n in names if file.material.get(n) != first.material.get(n)]

@@ -55,9 +55,9 @@ class _Object:
 def _parts(value: Any) -> Iterator[bytes | _Object]:
     kind = type(value)
     if isinstance(value, type | FunctionType):
-        yield _named(value)
+        yield _find_stable_name(value)
         return
-    yield _named(kind)
+    yield _find_stable_name(kind)
     if value is None or isinstance(value, SCALAR_TYPES):
         yield f"{value!r};".encode()
     elif isinstance(value, np.ndarray) and not value.dtype.hasobject:
@@ -72,12 +72,12 @@ def _parts(value: Any) -> Iterator[bytes | _Object]:
     elif isinstance(value, Mapping):
         yield from _parts([part for pair in value.items() for part in pair])
     elif is_dataclass(value):
-        yield from _parts(_attributes(value))
+        yield from _parts(_collect_attributes(value))
     else:
         yield _Object(value)
 
 
-def _named(code: type | FunctionType) -> bytes | _Object:
+def _find_stable_name(code: type | FunctionType) -> bytes | _Object:
     """Find the name of a class or function of a known package, or return the object itself."""
     known = code.__module__.partition(".")[0] in KNOWN_PACKAGES
     if not known or "<" in code.__qualname__:
@@ -85,7 +85,7 @@ def _named(code: type | FunctionType) -> bytes | _Object:
     return f"{code.__module__}.{code.__qualname__}:".encode()
 
 
-def _attributes(value: Any) -> dict[str, Any]:
+def _collect_attributes(value: Any) -> dict[str, Any]:
     """Collect attributes by name, without cached properties, which follow from the others."""
     kind = type(value)
     return {

@@ -17,12 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tarsus.collision.broad_phase import secondary_gaps
-from tarsus.collision.ground import below_candidates
+from tarsus.collision.ground import ground_below_candidates
 from tarsus.dynamics import coordinates, tree
 from tarsus.dynamics.kinematics import kinematics
 from tarsus.model.mechanism import WORLD, Mechanism
 from tarsus.model.poses import rotation_from_quaternion
-from tarsus.model.spans import spans
+from tarsus.model.spans import create_spans
 from tarsus.morphology.drawn import AS_DRAWN
 from tarsus.program.ir import reference
 from tarsus.program.ir.program import Program
@@ -63,12 +63,12 @@ def place_on_ground(scene: Scene, q: Array) -> Array:
             scene,
             mechanism=whole,
             candidates=tuple(c for c in whole.candidates if c.name in names),
-            spans=spans(whole, names, scene.terrain.top_edge_count) if scene.spans else (),
+            spans=create_spans(whole, names, scene.terrain.top_edge_count) if scene.spans else (),
         )
         placed = place_on_ground(uncut, q)
         return coordinates.to_cut(cut, placed)[0]
     # ignore free objects, unless loops tie them to the robot
-    moved_roots, separate = tree.connected_roots(cut), _separate_bodies(cut)
+    moved_roots, separate = tree.connected_roots(cut), _find_separate_bodies(cut)
     scene = replace(
         scene,
         candidates=tuple(c for c in scene.candidates if c.body not in separate),
@@ -79,7 +79,7 @@ def place_on_ground(scene: Scene, q: Array) -> Array:
     if _keeps_pose(cut) or not scene.candidates:
         return q
     # one robot per world if the ground differs
-    program = _gap_program(scene)
+    program = _trace_gap_program(scene)
     worlds = max((value.shape[0] for value in values.values() if value.ndim > 1), default=0)
     placed = np.atleast_2d(np.array(q, dtype=float))
     if len(placed) == 1:
@@ -132,7 +132,7 @@ def ground_depths(scene: Scene, q: Array) -> dict[str, tuple[float, Array]]:
     if not checked:
         return {}
     values = {f"terrain.{name}": value for name, value in scene.terrain.parameters().items()}
-    program = _gap_program(replace(scene, candidates=checked, spans=(), pairs=()))
+    program = _trace_gap_program(replace(scene, candidates=checked, spans=(), pairs=()))
     worlds = max((value.shape[0] for value in values.values() if value.ndim > 1), default=1)
     rows = np.atleast_2d(q)
     rows = (
@@ -147,10 +147,14 @@ def ground_depths(scene: Scene, q: Array) -> dict[str, tuple[float, Array]]:
     }
 
 
-def _separate_bodies(mechanism: Mechanism) -> set[int]:
+def _find_separate_bodies(mechanism: Mechanism) -> set[int]:
     """Find the bodies of free objects that loops do not tie to the robot."""
     company = tree.connected_roots(mechanism)
-    return {i for i in tree.object_bodies(mechanism) if tree.path(mechanism, i)[-1] not in company}
+    return {
+        i
+        for i in tree.object_bodies(mechanism)
+        if tree.support_path(mechanism, i)[-1] not in company
+    }
 
 
 def _keeps_pose(mechanism: Mechanism) -> bool:
@@ -159,7 +163,7 @@ def _keeps_pose(mechanism: Mechanism) -> bool:
     It is fixed or tied to the world, or it comes from a file and has no joint but free ones.
     """
     company = tree.connected_roots(mechanism)
-    moved = [tree.path(mechanism, i)[-1] in company for i in range(len(mechanism.bodies))]
+    moved = [tree.support_path(mechanism, i)[-1] in company for i in range(len(mechanism.bodies))]
     kinds = {b.joint.kind for b, goes in zip(mechanism.bodies, moved, strict=True) if goes}
     objects = AS_DRAWN in mechanism.keyframes and kinds == {"free"}
     return objects or WORLD in company or not mechanism.floating
@@ -184,7 +188,7 @@ def _tilt(q: Array, turn: Array, starts: list[int]) -> None:
         q[start + 3 : start + 7] = numeric_product(turn, q[start + 3 : start + 7])
 
 
-def _gap_program(scene: Scene) -> Program:
+def _trace_gap_program(scene: Scene) -> Program:
     """Trace every candidate's gap, nearest ground point (3,) and normal (3,) as functions of q.
 
     Gaps of candidates come first, followed by those of spans.
@@ -192,7 +196,9 @@ def _gap_program(scene: Scene) -> Program:
     b = Builder("look")
     kin = kinematics(scene.mechanism, b.parameter("q", scene.mechanism.nq))
     terrain = scene.terrain.symbols(b)
-    points, distances, frames = below_candidates(scene.geometry, kin, scene.candidates, terrain)
+    points, distances, frames = ground_below_candidates(
+        scene.geometry, kin, scene.candidates, terrain
+    )
     normals = [frame[0, :].T for frame in frames]
     gaps = [distance - c.radius for c, distance in zip(scene.candidates, distances, strict=True)]
     if scene.spans:

@@ -34,7 +34,8 @@ def world_mask(where: ArrayLike | None, worlds: Backend) -> Any:
         )
     if given.dtype != bool:
         raise InvalidValue(
-            f"where must hold truth values, one per world, not numbers such as {given.ravel()[0]}.",
+            f"where must contain truth values, one per world, not numbers such as"
+            f" {given.ravel()[0]}.",
             "where",
         )
     return given
@@ -100,7 +101,7 @@ def check_numbers(
     Raises
     ------
     InvalidValue
-        If it is not such an array.
+        If a number is not finite, or the shape is not allowed.
     """
     subject = what if subject is None else subject
     try:
@@ -122,7 +123,7 @@ def check_numbers(
             f"{what} must have shape {' or '.join(allowed)}, not {value.shape}.", subject
         )
     if not bool(worlds.arrays.isfinite(value).all()):
-        raise InvalidValue(f"{what} must be finite; it holds NaN or infinity.", subject)
+        raise InvalidValue(f"{what} must be finite; it contains NaN or infinity.", subject)
     return value
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tarsus.control.file_actuators import FileActuators
-from tarsus.errors import InvalidValue, unknown_name
+from tarsus.errors import InvalidValue, unknown_name_error
 from tarsus.parameters.checks import check_positive, is_integer, is_number
 from tarsus.simulation.device import Device, check_device
 from tarsus.simulation.part_parameters import ParameterSetting, as_list
@@ -124,7 +124,7 @@ class Options(TypedDict, total=False):
     ]
 
 
-def declared() -> dict[str, Option]:
+def declared_options() -> dict[str, Option]:
     """Collect every option by name."""
     hints = get_type_hints(Options, include_extras=True)
     return {name: get_args(hint)[1] for name, hint in hints.items()}
@@ -133,7 +133,7 @@ def declared() -> dict[str, Option]:
 def options_section(indent: str) -> str:
     """Format the options as entries of a docstring section."""
     lines = list[str]()
-    for name, option in declared().items():
+    for name, option in declared_options().items():
         text = f"{option.meaning[0].upper()}{option.meaning[1:]}."
         lines += [f"{indent}{name}", textwrap.indent(textwrap.fill(text, 90), f"{indent}    ")]
     return "\n".join(lines) + "\n"
@@ -150,14 +150,14 @@ def complete(given: Options) -> SimpleNamespace:
     TarsusError
         If an option is unknown, or its value is not allowed.
     """
-    known = declared()
+    known = declared_options()
     for name in given:
         if name not in known:
-            raise unknown_name("option", name, (*known, *POSITIONAL))
+            raise unknown_name_error("option", name, (*known, *POSITIONAL))
     chosen = SimpleNamespace(**{name: option.default for name, option in known.items()} | given)
     _normalize_lists(chosen)
     if chosen.precision is not None and str(chosen.precision) not in PRECISIONS:
-        raise unknown_name("precision", str(chosen.precision), PRECISIONS)
+        raise unknown_name_error("precision", str(chosen.precision), PRECISIONS)
     for name in ("worlds", "threads", "slots"):
         value = getattr(chosen, name)
         if name == "slots" and value is None:

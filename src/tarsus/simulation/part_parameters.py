@@ -11,7 +11,7 @@ from dataclasses import is_dataclass, replace
 from typing import Any, NamedTuple
 
 from tarsus import parameters
-from tarsus.errors import InvalidValue, UnknownName, Unsupported, closest_names, quoted
+from tarsus.errors import InvalidValue, UnknownName, Unsupported, closest_names, quote
 from tarsus.parameters import Parameter
 
 NONE = "none"  # text for None, as in tables
@@ -79,7 +79,7 @@ def set_parameters(parts: Mapping[str, Any], given: Sequence[ParameterSetting]) 
         whose, name, value = resolve_assignment(one, known)
         if name in changes[whose]:
             raise InvalidValue(f"{name} of the {whose} is set twice; keep one.", name)
-        declaration = _declared(parts[whose])[name]
+        declaration = _collect_declared(parts[whose])[name]
         owner = parameters.name_of(parts[whose])
         changes[whose][name] = _field_value(owner, declaration, value)
     return {
@@ -90,12 +90,14 @@ def set_parameters(parts: Mapping[str, Any], given: Sequence[ParameterSetting]) 
 
 def run_parts(parts: Mapping[str, Any]) -> list[RunPart]:
     """List the names of the parts of a run and of their parameters."""
-    return [RunPart(p, parameters.name_of(part), _declared(part)) for p, part in parts.items()]
+    return [
+        RunPart(p, parameters.name_of(part), _collect_declared(part)) for p, part in parts.items()
+    ]
 
 
-def _declared(part: Any) -> Mapping[str, Parameter]:
+def _collect_declared(part: Any) -> Mapping[str, Parameter]:
     """Collect the declared parameters of a part; a function, or None, has none."""
-    return parameters.declared(type(part)) if is_dataclass(part) else {}
+    return parameters.declared_fields(type(part)) if is_dataclass(part) else {}
 
 
 def resolve_assignment(given: ParameterSetting, parts: Sequence[RunPart]) -> Assignment:
@@ -111,7 +113,7 @@ def resolve_assignment(given: ParameterSetting, parts: Sequence[RunPart]) -> Ass
     for part in parts:
         if name in part.parameters and (not dot or whose in part[:2]):
             return Assignment(part.whose, name, value)
-    raise _unknown_parameter(full, parts)
+    raise _unknown_parameter_error(full, parts)
 
 
 def assigned_names(given: Sequence[ParameterSetting], whose: str, part: Any) -> set[str]:
@@ -132,7 +134,7 @@ def check_unambiguous(given: Sequence[ParameterSetting], parts: Sequence[RunPart
             )
 
 
-def _unknown_parameter(name: str, parts: Sequence[RunPart]) -> UnknownName:
+def _unknown_parameter_error(name: str, parts: Sequence[RunPart]) -> UnknownName:
     """Create an error that suggests similar parameters, or lists all."""
     whose = dict[str, list[str]]()
     for part in parts:
@@ -145,14 +147,14 @@ def _unknown_parameter(name: str, parts: Sequence[RunPart]) -> UnknownName:
     else:
         listed = [f"{', '.join(o.parameters)} ({o.whose} {o.name})" for o in parts if o.parameters]
         hint = f"choose from: {'; '.join(listed)}."
-    return UnknownName(f"no part of this run has a parameter named {quoted(name)}; {hint}", name)
+    return UnknownName(f"no part of this run has a parameter named {quote(name)}; {hint}", name)
 
 
 def _field_value(owner: str, declaration: Parameter, given: Any) -> Any:
     """Convert the value of a field; the class of its owner checks it."""
     if not isinstance(given, str):
         one = isinstance(given, int | float) and not isinstance(given, bool)
-        return float(given) if one and not declaration.whole else given
+        return float(given) if one and not declaration.is_integer else given
     return _parse(owner, declaration, given)
 
 
@@ -160,13 +162,13 @@ def _parse(owner: str, declaration: Parameter, text: str) -> Any:
     """Parse the value that a text represents."""
     if text == NONE and declaration.default is None:
         return None
-    if not declaration.numeric:
+    if not declaration.is_numeric:
         if isinstance(declaration.default, str):
             return text
         raise Unsupported(
             f"{owner}: {declaration.name} can be set from Python only.", declaration.name
         )
-    number = int if declaration.whole else float
+    number = int if declaration.is_integer else float
     try:
         numbers = [number(part) for part in text.split(",")]
     except ValueError:

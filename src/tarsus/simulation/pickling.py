@@ -34,7 +34,7 @@ def to_pickle(attributes: Mapping[str, Any], worlds: Backend) -> dict[str, Any]:
         shared["controller"] = rest.pop("controller")
     else:
         _check_picklable("controller", controller)
-    parts = _pickled_parts(shared)
+    parts = _pickle_parts(shared)
     _cache_parts(parts, shared)
     return {
         "parts": parts,
@@ -46,7 +46,7 @@ def to_pickle(attributes: Mapping[str, Any], worlds: Backend) -> dict[str, Any]:
 
 def from_pickle(content: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Array]]:
     """Read a simulation's attributes without its worlds, and the values of its registers."""
-    attributes = _unpickled_parts(content["parts"]) | content["rest"]
+    attributes = _unpickle_parts(content["parts"]) | content["rest"]
     if step_program(attributes["plan"]).fingerprint != content["fingerprint"]:
         raise InvalidFile(
             "this simulation was pickled by another version of Tarsus or CasADi and would not"
@@ -61,7 +61,7 @@ def register_values(worlds: Backend) -> dict[str, Array]:
     return {r.name: worlds.get(r.name) for r in worlds.program.persistent}
 
 
-def _pickled_parts(parts: dict[str, Any]) -> bytes:
+def _pickle_parts(parts: dict[str, Any]) -> bytes:
     """Pickle the parts together; raise Unsupported naming the first that cannot be pickled."""
     try:
         content = pickle.dumps(parts)
@@ -94,6 +94,6 @@ def _cache_parts(pickled: bytes, parts: dict[str, Any]) -> dict[str, Any]:
     return parts
 
 
-def _unpickled_parts(pickled: bytes) -> dict[str, Any]:
+def _unpickle_parts(pickled: bytes) -> dict[str, Any]:
     """Unpickle the parts: the same objects if this process has read the pickle before."""
     return _PARTS.get(pickled) or _cache_parts(pickled, pickle.loads(pickled))

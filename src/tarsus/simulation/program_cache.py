@@ -54,7 +54,7 @@ def cached_program(plan: P, trace: Callable[[P], Program]) -> Program:
     program = trace(plan)
     LOG.debug("%s: program traced in %.2f s", program.name, perf_counter() - began)
     disk.write(f"{key}.program", serialize(program))
-    return replace(program, blocks=bodies.cached(program.blocks), origin=key)
+    return replace(program, blocks=bodies.use_cached(program.blocks), origin=key)
 
 
 def cache_key(plan: object) -> str | None:
@@ -86,7 +86,7 @@ class _CachedBodies:
         self._key, self._trace = key, trace
         self._loops: dict[str, ColdLoop] = {}
 
-    def cached(self, blocks: tuple[Block, ...]) -> tuple[Block, ...]:
+    def use_cached(self, blocks: tuple[Block, ...]) -> tuple[Block, ...]:
         """Let traced blocks take the bodies of their cold loops from here."""
 
         def new(loop: ColdLoop) -> Block:
@@ -103,18 +103,18 @@ class _CachedBodies:
         if content is not None:
             return deserialize_body(content, self.body)
         if more not in self._loops:
-            self.cached(self._trace().blocks)
+            self.use_cached(self._trace().blocks)
         if more not in self._loops:  # it is in the body of another loop, which was cached
             assert " in " in more
             self._trace_around(more)
         body = self._loops[more].traced_body
         LOG.debug("%s: the body of a loop traced in %.2f s", more, perf_counter() - began)
         disk.write(file, serialize_body(body))
-        return replace(body, body=self.cached(body.body))
+        return replace(body, body=self.use_cached(body.body))
 
     def _trace_around(self, more: str) -> None:
         """Trace the bodies around a loop, outermost first."""
         around = more.split(" in ")[1:]
         for k in range(len(around) - 1, -1, -1):
             outer = " in ".join(around[k:])
-            self.cached(self._loops[outer].traced_body.body)
+            self.use_cached(self._loops[outer].traced_body.body)

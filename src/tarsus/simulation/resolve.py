@@ -19,13 +19,13 @@ from tarsus.errors import (
     InvalidValue,
     UnknownName,
     WorldGeometryIgnored,
-    unknown_name,
+    unknown_name_error,
 )
-from tarsus.model.cut import in_coordinates
+from tarsus.model.cut import change_coordinates
 from tarsus.model.ellipsoid_starts import with_starts
 from tarsus.model.mechanism import Candidate, Mechanism
-from tarsus.model.self_collision import pairs_of
-from tarsus.model.spans import spans
+from tarsus.model.self_collision import transfer_pairs
+from tarsus.model.spans import create_spans
 from tarsus.morphology.convex_hull import hull_candidates
 from tarsus.simulation.contact_selection import ALL, secondary_contacts, sole_patches
 from tarsus.simulation.self_contact_cache import cached_self_contacts
@@ -118,26 +118,26 @@ def scene(
     """
     # contact candidates
     law, ground, stepper = parts
-    mechanism = in_coordinates(robot, chosen.coordinates)
+    mechanism = change_coordinates(robot, chosen.coordinates)
     names = {candidate.name for candidate in candidates}
     touching = tuple(candidate for candidate in mechanism.candidates if candidate.name in names)
-    if chosen.contacts == ALL and ground.flat and stepper.takes_slots:
+    if chosen.contacts == ALL and ground.flat and stepper.supports_slots:
         touching = hull_candidates(touching)
     touching = touching if ground.flat else with_starts(touching)
     # spans between candidates, and pairs of shapes
     self_collision = chosen.self_collision
-    known = cached_self_contacts(robot, self_collision).possible if stepper.takes_slots else ()
-    pairs = pairs_of(known, mechanism)
-    uneven = stepper.takes_slots and not ground.flat
+    known = cached_self_contacts(robot, self_collision).possible if stepper.supports_slots else ()
+    pairs = transfer_pairs(known, mechanism)
+    uneven = stepper.supports_slots and not ground.flat
     top_edges = ground.top_edge_count if uneven else 0
-    between = spans(mechanism, names, top_edges) if uneven else ()
+    between = create_spans(mechanism, names, top_edges) if uneven else ()
     extra = len(between) + len(pairs)
     rare, slots = secondary_contacts(
         robot, touching, stepper, chosen.slots, extra, level_tops=top_edges > 0
     )
     options = {name: getattr(chosen, name) for name in ("limits", "bounce", "stiction")}
     options |= {"pairs": pairs, "spans": between}
-    if stepper.takes_slots:
+    if stepper.supports_slots:
         options["patches"] = sole_patches(robot, touching)
     return Scene(mechanism, law, ground, touching, chosen.stabilization, rare, slots, **options)
 
@@ -149,7 +149,7 @@ def pushed_bodies(chosen: Robot, names: str | Sequence[str]) -> tuple[str, ...]:
     given = (names,) if isinstance(names, str) else tuple(names)
     for name in given:
         if name not in chosen.body_names:
-            wrong = unknown_name("body", name, chosen.body_names)
+            wrong = unknown_name_error("body", name, chosen.body_names)
             raise UnknownName(f"{wrong} The base is {chosen.bodies[0].name!r}.", wrong.subject)
     return given
 

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tarsus.algebra.random_numbers import WORD, hash_seed, splitmix64
-from tarsus.errors import IncompatibleOptions, InvalidValue, Unsupported, unknown_name
+from tarsus.errors import IncompatibleOptions, InvalidValue, Unsupported, unknown_name_error
 from tarsus.model.mechanism import Mechanism
-from tarsus.parameters import declared
+from tarsus.parameters import declared_fields
 from tarsus.program.ir.trace import Builder
 from tarsus.program.run.backend import Backend
 from tarsus.sensing.base import Sensor
@@ -54,7 +54,7 @@ def initial_registers(sensing: Sensing, mechanism: Mechanism, worlds: int) -> di
     InvalidValue
         If a value has the wrong shape.
     """
-    values: dict[str, Array] = {EPISODE: _episode(DEFAULT_SEED)} if sensing else {}
+    values: dict[str, Array] = {EPISODE: _create_episode(DEFAULT_SEED)} if sensing else {}
     for name, sensor in sensing.sensors:
         k = len(sensor.channels(mechanism))
         made = {
@@ -108,7 +108,7 @@ def _new_registers(
     values: dict[str, Array] = {}
     for name, settings in given.items():
         if name not in known:
-            raise unknown_name("sensor", name, known)
+            raise unknown_name_error("sensor", name, known)
         k = len(known[name].channels(mechanism))
         for field, value in settings.items():
             _check_settable(name, known[name], field)
@@ -122,7 +122,7 @@ def _new_register(
     """Update a register; `sizes` are the worlds and the number of channels."""
     worlds, k = sizes
     numbers = getattr(worlds.arrays, "asnumpy", _identity)(given)
-    declared(Sensor)[field].check(f"the sensor {name!r}", numbers)
+    declared_fields(Sensor)[field].check(f"the sensor {name!r}", numbers)
     new, longest = _register_shape(name, field, numbers, k, worlds.count), max_delay(sensor)
     if field == "delay" and np.any(new > longest):
         raise InvalidValue(
@@ -146,7 +146,7 @@ def _check_settable(name: str, sensor: Sensor, field: str) -> None:
             "seed",
         )
     if field not in FIELDS:
-        raise unknown_name(f"number to set of the sensor {name!r}", field, FIELDS)
+        raise unknown_name_error(f"number to set of the sensor {name!r}", field, FIELDS)
     if sensor.exact and field in DISTURBANCES:
         raise Unsupported(sensor.why_exact, field)
     if not _has_register(sensor, field):
@@ -197,34 +197,34 @@ def begin_episode(worlds: Backend, mask: Any, seed: int | None) -> None:
     if EPISODE in worlds:
         after = worlds.get(EPISODE)
         after[:, -1] += 1
-        worlds.set(EPISODE, after if seed is None else _episode(int(seed)), mask)
+        worlds.set(EPISODE, after if seed is None else _create_episode(int(seed)), mask)
 
 
-def _episode(seed: int) -> Array:
+def _create_episode(seed: int) -> Array:
     """Create the register of the first episode of a seed, shape (5,)."""
     return np.append(hash_seed(seed), 0.0)
 
 
-def noisy_reading(name: str, sensor: Sensor, reading: Any, worlds: Backend) -> Any:
+def disturb_reading(name: str, sensor: Sensor, reading: Any, worlds: Backend) -> Any:
     """Add noise and bias to a current reading (worlds, k), on the device of the worlds."""
     if sensor.exact or not any(worlds.any(f"{field}.{name}") for field in DISTURBANCES):
         return reading
-    disturbance = _disturbance(name, worlds)
+    disturbance = _draw_disturbance(name, worlds)
     when = {register: worlds.get(register) for register in ("steps", EPISODE)}
     return worlds.arrays.asarray(
         add_noise(name, sensor, to_numpy(worlds, reading), disturbance, when)
     )
 
 
-def noisy_record(name: str, sensor: Sensor, records: Mapping[str, Any], worlds: Backend) -> Array:
+def disturb_record(name: str, sensor: Sensor, records: Mapping[str, Any], worlds: Backend) -> Array:
     """Add the current noise and bias to recorded readings (steps, worlds, k)."""
     reading = records[f"sensed.{name}"]
     if sensor.exact:
         return reading
-    return add_noise(name, sensor, reading, _disturbance(name, worlds), records)
+    return add_noise(name, sensor, reading, _draw_disturbance(name, worlds), records)
 
 
-def _disturbance(name: str, worlds: Backend) -> dict[str, Array]:
+def _draw_disturbance(name: str, worlds: Backend) -> dict[str, Array]:
     """Draw noise and bias of a sensor, shape (worlds, k), or a zero if it has none."""
     fields = {field: f"{field}.{name}" for field in DISTURBANCES}
     return {f: worlds.get(r) if worlds.any(r) else np.zeros(1) for f, r in fields.items()}

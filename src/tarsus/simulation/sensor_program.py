@@ -142,7 +142,10 @@ def sense_step(
     looked = stepper.evaluation(scene.mechanism, q, u, moment.dt)
     states = (moment.start, moment.end, (looked, u))
     before, after, pressed = (_kinematics(scene, *state) for state in states)
-    loads, (heights, ranges) = _loads(scene, looked, moment), _ground(scene, moment.terrain, b)
+    loads, (heights, ranges) = (
+        _create_loads(scene, looked, moment),
+        _create_ground(scene, moment.terrain, b),
+    )
     values: Values = {}
     for name, sensor in sensing.sensors:
         # memory of the sensor, then readings of the last steps
@@ -207,7 +210,7 @@ def contact_free_readings(
     b: Builder,
 ) -> Values:
     """Compute readings `sensed.NAME` (k,) and memories `sensing.NAME` of a free state."""
-    kin, (heights, ranges) = _kinematics(scene, *state), _ground(scene, terrain, b)
+    kin, (heights, ranges) = _kinematics(scene, *state), _create_ground(scene, terrain, b)
     values: Values = {}
     for name, sensor in sensing.sensors:
         memory = SX(sensor.initial_memory(uncut_mechanism(scene)))
@@ -227,7 +230,7 @@ def _kinematics(scene: Scene, q: SX, u: SX) -> Kinematics:
     return kinematics(uncut_mechanism(scene), q, u)
 
 
-def _ground(
+def _create_ground(
     scene: Scene, p: SimpleNamespace, b: Builder
 ) -> tuple[Callable[[list[SX]], list[SX]], Callable[[SX, list[SX], float, float], SX]]:
     """Create the functions `heights` and `ranges` of `SensorInput`."""
@@ -239,7 +242,7 @@ def _ground(
     return lambda points: terrain.elevations(points, p), ranges
 
 
-def _loads(scene: Scene, looked: SX, moment: SensedStep) -> Callable[[str], list[Load]]:
+def _create_loads(scene: Scene, looked: SX, moment: SensedStep) -> Callable[[str], list[Load]]:
     """Create a function for the mean forces over the step on a body, by its name.
 
     Parameters
@@ -268,7 +271,7 @@ def _loads(scene: Scene, looked: SX, moment: SensedStep) -> Callable[[str], list
         contacts = [touch.contact for touch in touching]
         # the impulse of a pair acts on its first body
         signs = [1 if bodies[i][0] == body_index else -1 for i in candidates_of_body]
-        impulses = [_impulse(scene, moment, i) for i in candidates_of_body]
+        impulses = [_select_impulse(scene, moment, i) for i in candidates_of_body]
         forces = [sign * x / moment.dt for sign, x in zip(signs, impulses, strict=True)]
         pairs = zip(contacts, forces, strict=True)
         return [Load(c.point, ca.mtimes(c.frame.T, force)) for c, force in pairs]
@@ -276,7 +279,7 @@ def _loads(scene: Scene, looked: SX, moment: SensedStep) -> Callable[[str], list
     return of
 
 
-def _impulse(scene: Scene, moment: SensedStep, candidate: int) -> SX:
+def _select_impulse(scene: Scene, moment: SensedStep, candidate: int) -> SX:
     """Select the impulse (3,) on a candidate: its own, or that of the slot that holds it."""
     index, usual = scene.geometry.order.index(candidate), len(scene.geometry.primary)
     total = moment.impulses[index] if index < usual else SX.zeros(3)

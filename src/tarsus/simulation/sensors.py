@@ -37,12 +37,12 @@ def name_sensors(given: Any, scene: Scene) -> Sensing:
         A mapping by name, or a sequence of sensors and names of kinds. Names that occur twice are
         numbered.
     scene
-        Scene whose robot must fit.
+        Scene with the robot that carries the sensors.
 
     Raises
     ------
     TarsusError
-        If a value is not a sensor, or does not fit the robot.
+        If a value is not a sensor, or needs a frame or joint that the robot lacks.
     """
     if isinstance(given, str | Sensor):
         given = (given,)
@@ -53,14 +53,14 @@ def name_sensors(given: Any, scene: Scene) -> Sensing:
     pairs = given.items() if isinstance(given, Mapping) else [("", part) for part in given]
     named: dict[str, Sensor] = {}
     for name, part in pairs:
-        sensor = _sensor(part)
+        sensor = _create_sensor(part)
         sensor_name = str(name) or _unused_name(_name_of(sensor), named)
         sensor.channels(uncut_mechanism(scene))  # raises if it does not fit the robot
         named[sensor_name] = sensor
     return Sensing(tuple(named.items())) if named else NO_SENSORS
 
 
-def _sensor(part: Any) -> Sensor:
+def _create_sensor(part: Any) -> Sensor:
     """Create a sensor with its defaults if a name is given."""
     if isinstance(part, str):
         return registry.create(SENSOR_PACKAGE, "sensor", part, Sensor)
@@ -85,12 +85,12 @@ def _unused_name(name: str, taken: Mapping[str, Any]) -> str:
     return next(one for one in numbered if one not in taken)
 
 
-def readings(plan: Plan, worlds: Backend) -> dict[str, Array]:
+def read_sensors(plan: Plan, worlds: Backend) -> dict[str, Array]:
     """Read every sensor by name, (worlds, k), with noise and bias."""
     by_name = dict[str, Array]()
     for name, sensor in plan.sensing.sensors:
         reading = worlds.output(f"sensed.{name}")
-        by_name[name] = sensor_noise.noisy_reading(name, sensor, reading, worlds)
+        by_name[name] = sensor_noise.disturb_reading(name, sensor, reading, worlds)
     return by_name
 
 
@@ -129,7 +129,7 @@ def log_variables(plan: Plan, worlds: Backend, records: Mapping[str, Array]) -> 
         channels = sensor.channels(uncut_mechanism(plan.scene))
         units = ", ".join(dict.fromkeys(channels.values()))
         attributes = {"units": units, "long_name": f"reading of the sensor {name!r}"}
-        readings = sensor_noise.noisy_record(name, sensor, records, worlds)
+        readings = sensor_noise.disturb_record(name, sensor, records, worlds)
         variables[f"sensed_{name}"] = (("time", "world", f"channel_{name}"), readings, attributes)
         variables[f"channel_{name}"] = (f"channel_{name}", list(channels))
     return variables

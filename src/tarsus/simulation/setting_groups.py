@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from tarsus.contact.base import Law
 from tarsus.control.base import Controller
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import InvalidValue, unknown_name
+from tarsus.errors import InvalidValue, unknown_name_error
 from tarsus.model.mechanism import Mechanism
-from tarsus.parameters import declared, name_of
+from tarsus.parameters import declared_fields, name_of
 from tarsus.parameters.range import Range
 from tarsus.program.ir.trace import Builder
 from tarsus.program.run.backend import Backend
@@ -99,7 +99,7 @@ def gait_settings(controller: object, robot: Robot) -> SettingGroup:
         columns = list(worlds.output("command").astype(float).T)
         for name, given in command.items():
             if name not in names:
-                raise unknown_name("command", name, names)
+                raise unknown_name_error("command", name, names)
             what, shapes = f"the command {name!r}", [(), (worlds.count,)]
             value = check_numbers(what, given, shapes, worlds, name)
             if name == SPEED:
@@ -143,7 +143,7 @@ def push_settings(bodies: Sequence[str], robot: Robot) -> SettingGroup:
             )
         for name, given in push.items():
             if name not in bodies:
-                raise unknown_name("pushed body", name, bodies)
+                raise unknown_name_error("pushed body", name, bodies)
             shapes = [(3,), (6,), (worlds.count, 3), (worlds.count, 6)]
             wrench = to_numpy(
                 worlds, check_numbers(f"the push on {name!r}", given, shapes, worlds, "push")
@@ -190,9 +190,9 @@ def law_settings(law: Law, compiled: Backend) -> SettingGroup:
             declaration.unit,
             declaration.meaning,
             declaration.role,
-            declaration.whole,
+            declaration.is_integer,
         )
-        for name, declaration in declared(type(law)).items()
+        for name, declaration in declared_fields(type(law)).items()
         if f"law.{name}" in compiled
     )
     by_their_name = {setting.name: setting for setting in settings}
@@ -203,7 +203,7 @@ def law_settings(law: Law, compiled: Backend) -> SettingGroup:
             for name, value in values.items()
         }
 
-    defaulted = [name for name in declared(type(law)) if getattr(law, name) is None]
+    defaulted = [name for name in declared_fields(type(law)) if getattr(law, name) is None]
     lacking = {
         name: f"the law {name_of(law)} was created without {name}; give it a number there to change"
         " it later."
@@ -221,13 +221,13 @@ def terrain_settings(before: Terrain, compiled: Backend) -> SettingGroup:
     registers = tuple(name for name in names if name in compiled)
 
     def write(worlds: Backend, values: Mapping[str, Any], mask: Any) -> Mapping[str, Any]:
-        return _terrain_registers(before, values["terrain"], worlds)
+        return _create_terrain_registers(before, values["terrain"], worlds)
 
     meaning = f"a {type(before).__name__} with other numbers"
     return SettingGroup("terrain", (Setting("terrain", registers, None, meaning=meaning),), write)
 
 
-def _terrain_registers(before: Terrain, given: Any, worlds: Backend) -> dict[str, Any]:
+def _create_terrain_registers(before: Terrain, given: Any, worlds: Backend) -> dict[str, Any]:
     """Create the registers of a terrain that replaces the compiled one.
 
     Raises
@@ -242,7 +242,7 @@ def _terrain_registers(before: Terrain, given: Any, worlds: Backend) -> dict[str
             "terrain",
         )
     check_world_count(None, given, worlds.count)
-    if _compiled_terms(given) != _compiled_terms(before):
+    if _collect_compiled(given) != _collect_compiled(before):
         raise InvalidValue(
             f"this {type(given).__name__} differs from the one that the simulation was created"
             " with in more than the numbers that may vary by world; create a new Simulation.",
@@ -251,7 +251,7 @@ def _terrain_registers(before: Terrain, given: Any, worlds: Backend) -> dict[str
     return {f"terrain.{name}": value for name, value in given.parameters().items()}
 
 
-def _compiled_terms(terrain: Terrain) -> tuple[Any, ...]:
+def _collect_compiled(terrain: Terrain) -> tuple[Any, ...]:
     """Collect everything in the compiled code of a terrain except for its registers."""
     builder, point = Builder("ground"), SX.sym("point", 3)
     p = terrain.symbols(builder)
@@ -269,7 +269,11 @@ def check_world_count(law: Law | None, terrain: Terrain, worlds: int) -> None:
     try:
         ground = terrain.parameters()
     except ValueError as error:  # two fields have different lengths
-        names = [f"{name} {value.shape}" for name, value in _terrain_fields(terrain) if value.ndim]
+        names = [
+            f"{name} {value.shape}"
+            for name, value in _collect_terrain_fields(terrain)
+            if value.ndim
+        ]
         raise InvalidValue(
             f"the parameters of {type(terrain).__name__} have incompatible shapes"
             f" ({', '.join(names)}); give each one value, or one for each of {worlds} worlds.",
@@ -283,7 +287,9 @@ def check_world_count(law: Law | None, terrain: Terrain, worlds: int) -> None:
     for name, shape, one in of_law + of_terrain:
         if shape not in (one, (worlds, *one)):
             if (name, shape, one) in of_terrain:  # use the name of the field
-                lengths = {field: value.shape[:1] for field, value in _terrain_fields(terrain)}
+                lengths = {
+                    field: value.shape[:1] for field, value in _collect_terrain_fields(terrain)
+                }
                 odd = [field for field, length in lengths.items() if length == shape[:1]]
                 name = " and ".join(odd) or name
             else:
@@ -297,13 +303,17 @@ def check_world_count(law: Law | None, terrain: Terrain, worlds: int) -> None:
             )
 
 
-def _terrain_fields(terrain: Terrain) -> list[tuple[str, NDArray[np.float64]]]:
+def _collect_terrain_fields(terrain: Terrain) -> list[tuple[str, NDArray[np.float64]]]:
     """Collect the numeric fields of a terrain, and of a terrain inside it, as OWNER.FIELD."""
     numbers: list[tuple[str, NDArray[np.float64]]] = []
     for name, value in vars(terrain).items():
         if isinstance(value, Terrain):
-            numbers += _terrain_fields(value)
-        elif (field := declared(type(terrain)).get(name)) and field.numeric and value is not None:
+            numbers += _collect_terrain_fields(value)
+        elif (
+            (field := declared_fields(type(terrain)).get(name))
+            and field.is_numeric
+            and value is not None
+        ):
             numbers.append((f"{type(terrain).__name__}.{name}", np.asarray(value, float)))
     return numbers
 

@@ -20,8 +20,8 @@ from tarsus.errors import (
     UnknownName,
     Unsupported,
     closest_names,
-    quoted,
-    unknown_name,
+    quote,
+    unknown_name_error,
 )
 from tarsus.parameters.range import ANY, Range
 from tarsus.program.run.backend import Backend
@@ -88,7 +88,7 @@ class Setting:
         what = f"{self.name} of {of!r}" if of else self.name
         value = check_numbers(what, given, [shape, (worlds.count, *shape)], worlds, self.name)
         numbers_read = to_numpy(worlds, value)
-        wrong = numbers_read[~self.range.holds(numbers_read)]
+        wrong = numbers_read[~self.range.contains(numbers_read)]
         if wrong.size:
             rule, worst = self.range.rule(wrong[0]), wrong[0]
             hint = f"; {self.outside}" if self.outside else ""
@@ -205,12 +205,12 @@ class Settings:
             suggestions = closest_names(name, names)
             if suggestions and not closest_names(name, known):
                 return UnknownName(
-                    f"there is no state or parameter named {quoted(name)}; did you mean"
+                    f"there is no state or parameter named {quote(name)}; did you mean"
                     f" {' or '.join(suggestions)}? To change it, create the simulation with"
                     f' {option}=["{suggestions[0]}"].',
                     name,
                 )
-        return unknown_name("state or parameter", name, known)
+        return unknown_name_error("state or parameter", name, known)
 
 
 def values_by_name(kind: str, given: Any, names: Sequence[str]) -> Mapping[str, Any]:
@@ -234,5 +234,5 @@ def values_by_name(kind: str, given: Any, names: Sequence[str]) -> Mapping[str, 
         return dict.fromkeys(names, given)
     for name in given:
         if name not in names:
-            raise unknown_name(kind, str(name), names)
+            raise unknown_name_error(kind, str(name), names)
     return given

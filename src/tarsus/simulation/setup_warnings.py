@@ -17,11 +17,11 @@ from tarsus.dynamics.free_motion import DRY_FRICTION_SPEED
 from tarsus.dynamics.loop_closure import apply_couplings
 from tarsus.errors import IncompatibleOptions, WarningRecord, join_names
 from tarsus.model.mechanism import Mechanism
-from tarsus.model.self_collision import pairs
+from tarsus.model.self_collision import create_pairs
 from tarsus.model.solids import Pair
-from tarsus.model.spans import spans
+from tarsus.model.spans import create_spans
 from tarsus.morphology.self_contacts import draw_postures, overlapping_pairs, pair_names
-from tarsus.parameters import declared, names_with_role
+from tarsus.parameters import declared_fields, names_with_role
 from tarsus.program.ir.trace import Builder
 from tarsus.simulation import servo_stability
 from tarsus.simulation.contact_selection import immovable_contacts
@@ -31,7 +31,7 @@ from tarsus.simulation.stable_steps import falling_warnings, stability_warnings,
 from tarsus.simulation.step_program import Plan
 from tarsus.stepping.base import Scene, stepper_names
 from tarsus.stepping.joint_states import RETURN_RATE
-from tarsus.stepping.lockable_joints import all_lockable, lockable_loop_joints
+from tarsus.stepping.lockable_joints import find_lockable_joints, lockable_loop_joints
 from tarsus.terrain.plane import Plane
 from tarsus.terrain.world import World
 
@@ -140,9 +140,9 @@ def face_warnings(plan: Plan) -> list[WarningRecord]:
     terrain, names = scene.terrain, {candidate.name for candidate in scene.candidates}
     ground = terrain.ground if isinstance(terrain, World) else terrain
     as_heights = isinstance(terrain, World) and not ground.flat and not ground.top_edge_count
-    if not as_heights and (plan.stepper.takes_slots or not ground.top_edge_count):
+    if not as_heights and (plan.stepper.supports_slots or not ground.top_edge_count):
         return []
-    if not any(span.wide for span in spans(scene.mechanism, names, top_edges=1)):
+    if not any(span.is_face for span in create_spans(scene.mechanism, names, top_edges=1)):
         return []
     if as_heights:
         text = (
@@ -154,7 +154,7 @@ def face_warnings(plan: Plan) -> list[WarningRecord]:
         text = (
             f"the stepper {registry.name_of(plan.stepper)!r} checks corners only: a flat face of"
             " the robot sinks onto a top that is narrower than itself. Use one of the steppers"
-            f" {stepper_names(lambda known: known.takes_slots)}."
+            f" {stepper_names(lambda known: known.supports_slots)}."
         )
     return [WarningRecord(text, "faces-not-checked", registry.name_of(terrain))]
 
@@ -246,7 +246,7 @@ def limit_excess_warnings(plan: Plan, q: NDArray[np.float64]) -> list[WarningRec
     middles = tuple((row.loop, row.branch_center) for row in closing)
     loops = np.array(loop_position_function(mechanism, middles)(q.T)) if middles else np.zeros(0)
     loops = loops.reshape(len(middles), *q.shape[:-1])
-    bounded = [row for row in all_lockable(scene) if row.loop < 0 and row.is_bounded]
+    bounded = [row for row in find_lockable_joints(scene) if row.loop < 0 and row.is_bounded]
     positions = [(names[places.index(row.u)], row, q[..., row.q]) for row in bounded]
     positions += [
         (mechanism.loops[row.loop].joint.name, row, indices)
@@ -290,9 +290,9 @@ def ignored_limit_warnings(plan: Plan) -> list[WarningRecord]:
 def soft_joint_warnings(plan: Plan) -> list[WarningRecord]:
     """Warn about joint laws that a stepper without impulses approximates."""
     scene, records = plan.scene, list[WarningRecord]()
-    if plan.stepper.takes_impulses:
+    if plan.stepper.supports_impulses:
         return records
-    name, joints = registry.name_of(plan.stepper), all_lockable(scene)
+    name, joints = registry.name_of(plan.stepper), find_lockable_joints(scene)
     if any(row.has_friction for row in joints):
         text = (
             f"the stepper {name!r} models dry friction of joints as a damper below"
@@ -339,7 +339,7 @@ def solver_tolerances(
     for name in names_with_role(type(chosen), "absolute_tolerance"):
         if not 0 < limit < np.max(values[name]):
             continue
-        if np.all(values[name] == declared(type(chosen))[name].default):
+        if np.all(values[name] == declared_fields(type(chosen))[name].default):
             lowered[f"law.{name}"] = np.full((*np.shape(values[name]), 1), limit)
             text = f"{name} is lowered to {limit:.2g} N s, because the robot is light."
             records.append(WarningRecord(text, "tolerance-lowered", name))
@@ -387,11 +387,11 @@ def self_collision_warnings(plan: Plan, self_collision: bool) -> list[WarningRec
     IncompatibleOptions
         If the stepper cannot let bodies touch each other.
     """
-    if not plan.stepper.takes_slots and pairs(plan.scene.mechanism, self_collision):
+    if not plan.stepper.supports_slots and create_pairs(plan.scene.mechanism, self_collision):
         raise IncompatibleOptions(
             f"the stepper {registry.name_of(plan.stepper)!r} evaluates contacts several times per"
             " step, so shapes cannot touch each other; use another stepper"
-            f" ({stepper_names(lambda known: known.takes_slots)}), or simulate one robot without"
+            f" ({stepper_names(lambda known: known.supports_slots)}), or simulate one robot without"
             " objects and without self_collision.",
             "stepper",
         )
@@ -429,7 +429,7 @@ def approximation_warnings(possible: Sequence[Pair]) -> list[WarningRecord]:
 
 
 def _mesh_only_warnings(robot: Mechanism) -> list[WarningRecord]:
-    """Warn about bodies whose shapes touch the ground but no other body."""
+    """Warn about bodies whose shapes can touch only the ground, not other bodies."""
     meeting = {solid.body for solid in robot.solids}
     bodies = dict.fromkeys(c.body for c in robot.candidates if c.body not in meeting)
     if not bodies:

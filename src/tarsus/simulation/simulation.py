@@ -34,7 +34,7 @@ from tarsus.simulation import (
     unit_quaternions,
     varied,
 )
-from tarsus.simulation.contact_reports import contact_impulses
+from tarsus.simulation.contact_reports import collect_impulses
 from tarsus.simulation.contact_selection import default_contacts
 from tarsus.simulation.contact_selection import select_candidates as candidates_of
 from tarsus.simulation.derivatives import Derivatives, step_derivatives
@@ -150,7 +150,7 @@ class Simulation:
 
         # choose what is compiled
         if chosen.contacts is None:
-            cheap = self.stepper.takes_slots and self.terrain.flat and chosen.device == "cpu"
+            cheap = self.stepper.supports_slots and self.terrain.flat and chosen.device == "cpu"
             chosen.contacts = default_contacts(self.robot, cheap)
         touching = candidates_of(self.robot, chosen.contacts, self.warnings)
         scene = resolve.scene(self.robot, (self.law, self.terrain, self.stepper), touching, chosen)
@@ -251,7 +251,7 @@ class Simulation:
         Shape (n, 3) or (worlds, n, 3). Zero before the first step, and after `reset` or
         `set(q=...)`.
         """
-        force = contact_impulses(self.plan.scene, self._worlds) / self.dt
+        force = collect_impulses(self.plan.scene, self._worlds) / self.dt
         return force[0] if self.worlds == 1 else force
 
     @property
@@ -283,7 +283,7 @@ class Simulation:
             Readings by sensor name, shape (k,) or (worlds, k). `sensor_channels` names the channels
             and their units. A log holds the readings as ``sensed_NAME``.
         """
-        readings = sensors.readings(self.plan, self._worlds)
+        readings = sensors.read_sensors(self.plan, self._worlds)
         return {name: r[0] if self.worlds == 1 else r for name, r in readings.items()}
 
     @property

@@ -34,19 +34,19 @@ class HeaderEntry:
     ----------
     number
         Number in the header.
-    here
+    meaning
         Meaning of the number, for messages.
     plain
         Whether the number is the value itself instead of a hash of names and choices.
     """
 
     number: float
-    here: str
+    meaning: str
     plain: bool = False
 
-    def there(self, number: float) -> str:
-        """Describe the meaning of another number."""
-        return str(bool(number)) if self.here in ("True", "False") else f"{number:g}"
+    def describe(self, number: float) -> str:
+        """Describe another number for messages."""
+        return str(bool(number)) if self.meaning in ("True", "False") else f"{number:g}"
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class SnapshotFormat:
         registers = {register.name: register.size for register in saved}
         if ACTION in worlds:
             registers[ACTION] = program.sizes[ACTION]
-        return cls(_header(plan, dt, registers), registers)
+        return cls(_create_header(plan, dt, registers), registers)
 
     @property
     def size(self) -> int:
@@ -89,7 +89,7 @@ class SnapshotFormat:
 
     def write(self, worlds: Backend, state: ArrayLike, mask: Any) -> None:
         """Write a snapshot into the registers of all worlds, or of those in the mask (worlds,)."""
-        rows = self._checked_rows(worlds, state, worlds.count if mask is None else int(mask.sum()))
+        rows = self._check_rows(worlds, state, worlds.count if mask is None else int(mask.sum()))
         # expand to one row per world; rows outside the mask are ignored
         arrays = worlds.arrays
         if mask is not None and len(rows) != worlds.count:
@@ -102,7 +102,7 @@ class SnapshotFormat:
             worlds.set(name, rows[:, start : start + size], mask)
             start += size
 
-    def _checked_rows(self, worlds: Backend, state: ArrayLike, chosen: int) -> Any:
+    def _check_rows(self, worlds: Backend, state: ArrayLike, chosen: int) -> Any:
         """Check a snapshot; return it as (worlds, n) or (chosen, n), on the worlds' device.
 
         Raises
@@ -118,7 +118,9 @@ class SnapshotFormat:
         # check the header
         if given.ndim in (1, 2) and given.size and given.shape[-1] > len(self.header):
             if given.dtype != float:
-                raise InvalidValue(f"state must hold float64 numbers, not {given.dtype}.", "state")
+                raise InvalidValue(
+                    f"state must contain float64 numbers, not {given.dtype}.", "state"
+                )
             _check_header(given, self.header, arrays)
         # check the shape
         if given.shape not in ((size,), (chosen, size), (worlds.count, size)):
@@ -132,7 +134,7 @@ class SnapshotFormat:
         return given if given.ndim == 2 else arrays.broadcast_to(given, (worlds.count, size))
 
 
-def _header(plan: Plan, dt: float, registers: Mapping[str, int]) -> dict[str, HeaderEntry]:
+def _create_header(plan: Plan, dt: float, registers: Mapping[str, int]) -> dict[str, HeaderEntry]:
     """Create the header of a simulation's snapshots, in order.
 
     It does not depend on what `Simulation.set` changes, nor on the robot's numbers, the terrain
@@ -146,18 +148,18 @@ def _header(plan: Plan, dt: float, registers: Mapping[str, int]) -> dict[str, He
     law = {k: v for k, v in field_values(scene.law).items() if k not in scene.law.parameters()}
     law_identity = class_of(scene.law), sorted(scene.law.parameters()), law
     stepper = field_values(plan.stepper)
-    sensors = [(name, class_of(s), _reading(s, first)) for name, s in plan.sensing.sensors]
+    sensors = [(name, class_of(s), _collect_reading(s, first)) for name, s in plan.sensing.sensors]
     # one number per entry
     moved = "motor" if plan.actuation is None else "file"
     return {
-        "robot": _hashed((mechanism.name, joints), mechanism.name),
-        "contacts": _hashed(contacts, f"{len(scene.geometry.contact_names)} candidates"),
-        "law": _hashed(law_identity, _with(scene.law, law)),
-        "stepper": _hashed((class_of(plan.stepper), stepper), _with(plan.stepper, stepper)),
-        "controller": _hashed(type(plan.controller).__qualname__, name_of(plan.controller)),
-        "actuators": _hashed((moved, plan.actuation), moved),
-        "sensors": _hashed(sensors, ", ".join(name for name, *_ in sensors) or "none"),
-        REGISTERS: _hashed(list(registers.items()), f"{len(registers)} registers"),
+        "robot": _hash_entry((mechanism.name, joints), mechanism.name),
+        "contacts": _hash_entry(contacts, f"{len(scene.geometry.contact_names)} candidates"),
+        "law": _hash_entry(law_identity, _with(scene.law, law)),
+        "stepper": _hash_entry((class_of(plan.stepper), stepper), _with(plan.stepper, stepper)),
+        "controller": _hash_entry(type(plan.controller).__qualname__, name_of(plan.controller)),
+        "actuators": _hash_entry((moved, plan.actuation), moved),
+        "sensors": _hash_entry(sensors, ", ".join(name for name, *_ in sensors) or "none"),
+        REGISTERS: _hash_entry(list(registers.items()), f"{len(registers)} registers"),
         "dt": _plain(dt),
         "limits": _plain(scene.limits),
         "bounce": _plain(scene.bounce),
@@ -166,15 +168,15 @@ def _header(plan: Plan, dt: float, registers: Mapping[str, int]) -> dict[str, He
     }
 
 
-def _hashed(identity: object, here: str) -> HeaderEntry:
+def _hash_entry(identity: object, meaning: str) -> HeaderEntry:
     """Create an entry with a hash of 48 bits."""
     digest = hashlib.sha256(repr(identity).encode()).digest()
-    return HeaderEntry(float(int.from_bytes(digest[:6], "big")), here)
+    return HeaderEntry(float(int.from_bytes(digest[:6], "big")), meaning)
 
 
 def _plain(value: float | bool) -> HeaderEntry:
-    here = str(bool(value)) if isinstance(value, bool | np.bool_) else f"{value:g}"
-    return HeaderEntry(float(value), here, plain=True)
+    meaning = str(bool(value)) if isinstance(value, bool | np.bool_) else f"{value:g}"
+    return HeaderEntry(float(value), meaning, plain=True)
 
 
 def _with(part: Any, chosen: Mapping[str, Any]) -> str:
@@ -183,7 +185,7 @@ def _with(part: Any, chosen: Mapping[str, Any]) -> str:
     return f"{name_of(part)}({options})" if options else name_of(part)
 
 
-def _reading(sensor: Sensor, first: str) -> dict[str, Any]:
+def _collect_reading(sensor: Sensor, first: str) -> dict[str, Any]:
     """Collect the parameters that determine a reading; `first` is the frame if none is set."""
     disturbance = ("noise", "bias", "seed")
     fields = {k: v for k, v in field_values(sensor).items() if k not in disturbance}
@@ -201,9 +203,9 @@ def _check_header(given: Any, header: Mapping[str, HeaderEntry], arrays: Any) ->
     other = [float(number) for number in wrong]
     # list the differences
     differs = {
-        name: f"{name} = {entry.there(number)} instead of {entry.here}"
+        name: f"{name} = {entry.describe(number)} instead of {entry.meaning}"
         if entry.plain
-        else f"different {name} (here {entry.here})"
+        else f"different {name} (here {entry.meaning})"
         for (name, entry), number in zip(header.items(), other, strict=True)
         if number != entry.number
     }

@@ -16,8 +16,8 @@ from tarsus.parameters import names_with_role
 from tarsus.simulation.contact_selection import contact_masses
 from tarsus.simulation.stacked_contacts import (
     TouchingContacts,
+    find_touching_contacts,
     has_only_free_joints,
-    touching_contacts,
 )
 from tarsus.simulation.step_program import Plan
 from tarsus.stepping.base import Scene
@@ -86,7 +86,7 @@ def touching_warnings(plan: Plan, q: NDArray[np.float64], dt: float) -> list[War
     """Warn if dt exceeds the stable limit of the contacts that touch at q."""
     if is_subcycled(plan):
         return []
-    inner, touching = dt / plan.stepper.inner_steps, touching_contacts(plan.scene, _first(q))
+    inner, touching = dt / plan.stepper.inner_steps, find_touching_contacts(plan.scene, _first(q))
     if touching is None or inner <= touching.step:
         return []
     return [stacked_warning(plan.scene.law, touching, inner, recommended_step(plan, q))]
@@ -106,7 +106,7 @@ def stacked_warning(
     softer = "a softer law"
     names = names_with_role(type(law), "stiffness", "damping")
     if touching.linear and names:
-        softer = f"{' and '.join(names)} divided by {touching.softer(dt):.2g}"
+        softer = f"{' and '.join(names)} divided by {touching.softening_factor(dt):.2g}"
     text = (
         f"dt = {dt:g} s is above the stable limit where {where}, about {touching.step:.2g} s with"
         f" the {touching.count} contacts of the start together: bodies may chatter, creep or be"
@@ -120,7 +120,7 @@ def recommended_step(plan: Plan, q: NDArray[np.float64]) -> float:
 
     Infinite if there is no limit.
     """
-    touching = None if is_subcycled(plan) else touching_contacts(plan.scene, _first(q))
+    touching = None if is_subcycled(plan) else find_touching_contacts(plan.scene, _first(q))
     limits = [*_limits(plan, q)[0].values(), *([] if touching is None else [touching.step])]
     half = 0.5 * plan.stepper.inner_steps * min(limits, default=np.inf)
     if not 0 < half < np.inf:
@@ -139,10 +139,10 @@ def _limits(
     """Compute the law's stable limits in s by cause, effective masses in kg, and weight in N.
 
     They are those of the robot's own contacts; objects, and a world without joints, are covered by
-    `touching_contacts`.
+    `find_touching_contacts`.
     """
     scene, objects = plan.scene, tree.object_bodies(plan.scene.mechanism)
-    mechanism, touching = scene.mechanism, touching_contacts(scene, _first(q))
+    mechanism, touching = scene.mechanism, find_touching_contacts(scene, _first(q))
     candidates = tuple(c for c in scene.candidates if c.body not in objects)
     masses = contact_masses(replace(scene, candidates=candidates) if objects else scene, _first(q))
     mass = sum(b.inertia.mass for i, b in enumerate(mechanism.bodies) if i not in objects)

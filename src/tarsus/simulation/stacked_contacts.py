@@ -68,12 +68,12 @@ class TouchingContacts:
     _c: Array
     _d: Array
 
-    def softer(self, dt: float) -> float:
+    def softening_factor(self, dt: float) -> float:
         """Compute the factor by which a linear law is too stiff for dt, in s."""
         return _growth(self._G, self._c, self._d, dt)[0]
 
 
-def touching_contacts(scene: Scene, q: Array) -> TouchingContacts | None:
+def find_touching_contacts(scene: Scene, q: Array) -> TouchingContacts | None:
     """Find the contacts that touch at coordinates q (nq,).
 
     Only for a world of several bodies, or of free bodies. None if nothing touches, or the law has
@@ -86,7 +86,7 @@ def touching_contacts(scene: Scene, q: Array) -> TouchingContacts | None:
 
 def _may_stack(mechanism: Mechanism, pairs: tuple[Pair, ...]) -> bool:
     """Return whether bodies of different trees may touch, or all joints are free."""
-    roots = [tree.path(mechanism, i)[-1] for i in range(len(mechanism.bodies))]
+    roots = [tree.support_path(mechanism, i)[-1] for i in range(len(mechanism.bodies))]
     return has_only_free_joints(mechanism) or any(
         roots[p.first.body] != roots[p.second.body] for p in pairs
     )

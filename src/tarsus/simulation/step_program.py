@@ -103,7 +103,7 @@ def trace_step(plan: Plan) -> Program:
 
     Report registers: impulse (3n,) in N s in contact frames, iterations, converged, tau
     (actuators,); those of `ImpactRecord` with a stepper that locates impacts; sensed.*. With
-    secondary contacts n is `reported` of the scene, and overflow is the number of active contacts
+    secondary contacts, n is `Geometry.report_count`, and overflow is the number of active contacts
     without a slot.
 
     Parameters: dt, action or command, law.*, terrain.*, mass_scale, push, varied.*, actuators.*,
@@ -126,14 +126,16 @@ def trace_step(plan: Plan) -> Program:
         torque = b.parameter("action", len(moved))
     else:
         robot = plan.scene.mechanism.uncut or plan.scene.mechanism
-        before = b.declare("control", checked_outputs.memory(plan.controller, robot).size)
-        command = b.parameter("command", checked_outputs.commands(plan.controller).size)
+        before = b.declare(
+            "control", checked_outputs.call_initial_memory(plan.controller, robot).size
+        )
+        command = b.parameter("command", checked_outputs.check_commands(plan.controller).size)
         uncut = coordinates.uncut_state(mechanism, q, u)
         controller, gains = varied.with_gains(plan.varied, plan.controller, b)
         now = ControlInputs(robot, steps * dt, *uncut, command, before, dt)
-        torque, control = checked_outputs.torque(controller, now, gains)
+        torque, control = checked_outputs.call_torque(controller, now, gains)
     # actuators
-    tau, servos, later = actuate(plan, torque, (q, u, dt), b)
+    tau, servos, later = apply_actuators(plan, torque, (q, u, dt), b)
     control = b.stamp("controller", b.store_all("control_after", control))
 
     # dry friction at the start of the step
@@ -142,9 +144,11 @@ def trace_step(plan: Plan) -> Program:
 
     # step
     force = actuator_force(mechanism, tau) + push_force(plan, q, b)
-    bilateral = b.declare("bilateral", loop_constraints.count(mechanism))
+    bilateral = b.declare("bilateral", loop_constraints.count_constraints(mechanism))
     inputs = StepStart(q, u, memory, force, dt, symbols(law), terrain, inertias)
-    impulse = b.declare("impulse", 3 * scene.geometry.reported, "report") if scene.slots else None
+    impulse = (
+        b.declare("impulse", 3 * scene.geometry.report_count, "report") if scene.slots else None
+    )
     inputs = replace(inputs, tau_loops=loop_joint_force(mechanism, tau), servos=servos)
     start = replace(inputs, bilateral=bilateral, impulse=impulse)
     end = plan.stepper.step(scene, start, b)
@@ -162,7 +166,7 @@ def trace_step(plan: Plan) -> Program:
     return b.program(**results)
 
 
-def actuate(
+def apply_actuators(
     plan: Plan, wanted: SX, state: tuple[SX, SX, SX], b: Builder
 ) -> tuple[SX, ActuatorForce | None, Values]:
     """Compute torques (actuators,) in the step, actuators that act within it, and registers.
@@ -326,7 +330,7 @@ def scale_inertias(plan: Plan, inertias: list[LinearInertia], b: Builder) -> lis
     heavier = list(inertias)
     for k, name in enumerate(plan.scaled_bodies):
         i = mechanism.body_index(name)
-        heavier[i] = heavier[i] + file_inertias[i].scaled(scale[k] - 1)
+        heavier[i] = heavier[i] + file_inertias[i].scale(scale[k] - 1)
     return heavier
 
 
@@ -335,15 +339,15 @@ def initial_values(plan: Plan) -> dict[str, NDArray[np.float64]]:
     scene, mechanism = plan.scene, plan.scene.mechanism
     whole = mechanism.uncut or mechanism
     if plan.controller is not None:
-        q = checked_outputs.coordinates(plan.controller, whole)
+        q = checked_outputs.call_initial_coordinates(plan.controller, whole)
     else:
         q = np.asarray(whole.keyframes.get("stand", whole.neutral()))
     values = {"q": q, "u": np.zeros(mechanism.nu), "steps": np.zeros(1)}
-    values["bilateral"] = np.zeros(loop_constraints.count(mechanism))
+    values["bilateral"] = np.zeros(loop_constraints.count_constraints(mechanism))
     values["memory"] = scene.initial_memory()
     if plan.controller is not None:
-        values["control"] = checked_outputs.memory(plan.controller, whole)
-        values["command"] = checked_outputs.commands(plan.controller)
+        values["control"] = checked_outputs.call_initial_memory(plan.controller, whole)
+        values["command"] = checked_outputs.check_commands(plan.controller)
     for name, value in scene.law.parameters().items():
         values[f"law.{name}"] = value[..., None]
     for name, value in scene.terrain.parameters().items():

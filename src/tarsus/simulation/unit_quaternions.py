@@ -13,7 +13,7 @@ NORM_TOLERANCE = 1e-6  # smaller errors are round-off, also in float32
 
 def check_norms(mechanism: Mechanism, q: Any) -> None:
     """Raise InvalidValue unless the quaternions in q (..., nq) have length 1, within 1 %."""
-    for q_slice, name in _quaternion_slices(mechanism):
+    for q_slice, name in _find_quaternion_slices(mechanism):
         norms = (q[..., q_slice] ** 2).sum(-1) ** 0.5
         off = abs(norms - 1)
         if bool((off > MAX_NORM_ERROR).any()):
@@ -28,14 +28,14 @@ def check_norms(mechanism: Mechanism, q: Any) -> None:
 def normalize(mechanism: Mechanism, q: Any) -> Any:
     """Normalize the quaternions in q (..., nq); those of unit length are unchanged."""
     q = q.copy()
-    for q_slice, _ in _quaternion_slices(mechanism):
+    for q_slice, _ in _find_quaternion_slices(mechanism):
         lengths = (q[..., q_slice] ** 2).sum(-1, keepdims=True) ** 0.5
         lengths[abs(lengths - 1) < NORM_TOLERANCE] = 1
         q[..., q_slice] /= lengths
     return q
 
 
-def _quaternion_slices(mechanism: Mechanism) -> list[tuple[slice, str]]:
+def _find_quaternion_slices(mechanism: Mechanism) -> list[tuple[slice, str]]:
     """Find the slice of each quaternion in q, and the name of its joint."""
     return [
         (slice(q_slice.stop - 4, q_slice.stop), body.joint.name)

@@ -18,7 +18,7 @@ from casadi import SX
 from numpy.typing import NDArray
 
 from tarsus.control.base import Controller
-from tarsus.errors import IncompatibleOptions, InvalidValue, unknown_name
+from tarsus.errors import IncompatibleOptions, InvalidValue, unknown_name_error
 from tarsus.model.mechanism import Body, Inertia, Joint, Mechanism
 from tarsus.parameters.range import Range
 from tarsus.program.ir.trace import Builder
@@ -150,7 +150,7 @@ def parse_varied(
     varied: dict[str, Any] = {}
     for kind, names in requested.items():
         if kind not in KINDS:
-            raise unknown_name("number that can be varied", str(kind), KINDS)
+            raise unknown_name_error("number that can be varied", str(kind), KINDS)
         if file_actuators and kind in (*GAIN_KINDS, "strength", "delay"):
             raise IncompatibleOptions(
                 f"{kind} cannot be varied, because the file's actuators have their own; change it"
@@ -200,7 +200,7 @@ def _select_names(kind: str, given: Any, mechanism: Mechanism) -> tuple[str, ...
     names = _name_list(f"{kind} in varied", given, kind)
     for name in names:
         if name not in known:
-            raise unknown_name(owner, name, known)
+            raise unknown_name_error(owner, name, known)
     return tuple(name for name in known if name in names)
 
 
@@ -219,7 +219,7 @@ def _names_with(owner: str, mechanism: Mechanism, kind: str = "") -> list[str]:
 def _has_quantity(kind: str, joint: Joint) -> bool:
     """Return whether the step of a joint has this quantity, which may then differ by world."""
     if kind == "dry_friction":
-        return joint.rubs
+        return joint.has_dry_friction
     if kind in ("stiffness", "rest"):
         return joint.has_spring and joint.kind in ("hinge", "slide")
     if kind in FRICTION_KINDS:
@@ -361,7 +361,7 @@ def varied_settings(varied: Varied, mechanism: Mechanism) -> SettingGroup:
 
     def write(worlds: Backend, values: Mapping[str, Any], mask: Any) -> Mapping[str, Any]:
         values_by_register = {
-            f"varied.{kind}": _columns(varied, settings[kind], value, worlds)
+            f"varied.{kind}": _set_columns(varied, settings[kind], value, worlds)
             for kind, value in values.items()
             if kind not in INERTIAL_KINDS
         }
@@ -374,7 +374,7 @@ def varied_settings(varied: Varied, mechanism: Mechanism) -> SettingGroup:
     return SettingGroup("varied", tuple(settings.values()), write, lacking)
 
 
-def _columns(varied: Varied, setting: Setting, given: Any, worlds: Backend) -> Array:
+def _set_columns(varied: Varied, setting: Setting, given: Any, worlds: Backend) -> Array:
     """Set some columns of a register (worlds, n) to new values."""
     values, names = (
         worlds.get(f"varied.{setting.name}").astype(float),
@@ -410,7 +410,7 @@ def _inertia_register(
             for world, number in enumerate(numbers):
                 row = changes[world, start : start + INERTIAL_COUNT]
                 changed = _change_inertia(
-                    _changed_inertia(mechanism.bodies[i].inertia, row), kind, number, name
+                    _add_change(mechanism.bodies[i].inertia, row), kind, number, name
                 )
                 row[:] = _linear_parameters(changed) - _linear_parameters(
                     mechanism.bodies[i].inertia
@@ -452,7 +452,7 @@ def _linear_parameters(inertia: Inertia) -> Array:
     return np.array([m, *(m * c), *tensor[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]]])
 
 
-def _changed_inertia(made: Inertia, change: Array) -> Inertia:
+def _add_change(made: Inertia, change: Array) -> Inertia:
     """Add a change to the ten linear parameters of an inertia."""
     if not change.any():
         return made

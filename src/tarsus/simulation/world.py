@@ -15,14 +15,14 @@ from tarsus.errors import InvalidValue
 from tarsus.model.check import check
 from tarsus.model.mechanism import Mechanism
 from tarsus.model.merge import displace, initial_coordinates, merge
-from tarsus.model.objects import Thing
+from tarsus.model.objects import FreeObject
 from tarsus.model.poses import Pose, rotation_about, shift
 from tarsus.model.solids import Capsule
-from tarsus.morphology.feet import feet
+from tarsus.morphology.feet import find_feet
 from tarsus.simulation import default_controller, resolve
 from tarsus.simulation.ground_placement import CONTACT_DEPTH
 
-WorldMember = Robot | Mechanism | Thing | str
+WorldMember = Robot | Mechanism | FreeObject | str
 UP = np.array([0.0, 0.0, 1.0])
 
 
@@ -67,7 +67,7 @@ def world(robot: WorldMember, *others: WorldMember, at: Sequence[Sequence[float]
     """
     if len(at) != len(others):
         raise InvalidValue(
-            f"at must hold one position for each of the {len(others)} objects after the first,"
+            f"at must contain one position for each of the {len(others)} objects after the first,"
             f" not {len(at)}.",
             "at",
         )
@@ -87,18 +87,18 @@ def world(robot: WorldMember, *others: WorldMember, at: Sequence[Sequence[float]
         lift = height - _lowest_point(turned) - CONTACT_DEPTH if member.candidates else height
         origin = initial_coordinates(turned)[:2] if member.floating else np.zeros(2)
         parts.append(displace(turned, shift([x - origin[0], y - origin[1], lift])))
-    things = [k for k, given in enumerate((robot, *others)) if isinstance(given, Thing)]
+    things = [k for k, given in enumerate((robot, *others)) if isinstance(given, FreeObject)]
     return Robot.of(check(merge(parts, things)))
 
 
 def _mechanism(given: WorldMember) -> Mechanism:
     """Convert a member to a mechanism; without shapes, its round feet touch other bodies."""
-    mechanism = given.mechanism() if isinstance(given, Thing) else resolve.robot(given)
+    mechanism = given.mechanism() if isinstance(given, FreeObject) else resolve.robot(given)
     if mechanism.solids:
         return mechanism
     balls = tuple(
         Capsule(c.name, c.body, c.position, radius=c.radius, friction=c.friction)
-        for c in feet(mechanism) or mechanism.candidates
+        for c in find_feet(mechanism) or mechanism.candidates
         if c.radius > 0
     )
     return replace(mechanism, solids=balls)

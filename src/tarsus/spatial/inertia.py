@@ -31,18 +31,20 @@ class LinearInertia:
     def __add__(self, other: LinearInertia) -> LinearInertia:
         return LinearInertia(self.m + other.m, self.h + other.h, self.I + other.I)
 
-    def scaled(self, factor: SX) -> LinearInertia:
+    def scale(self, factor: SX) -> LinearInertia:
         """Scale the density by `factor`."""
         return LinearInertia(factor * self.m, factor * self.h, factor * self.I)
 
-    def seen_from_parent(self, R: SX, r: SX) -> LinearInertia:
+    def to_parent(self, R: SX, r: SX) -> LinearInertia:
         """Transform the inertia to the parent's frame, where x_parent = R x + r.
 
         Teixeira de Paula 2024, Eqn. (26).
         """
         h = ca.mtimes(R, self.h)
         steiner = self.m * (ca.dot(r, r) * SX.eye(3) - ca.mtimes(r, r.T))
-        return LinearInertia(self.m, h + self.m * r, _turned(R, self.I) + _moved(r, h) + steiner)
+        return LinearInertia(
+            self.m, h + self.m * r, _rotate(R, self.I) + _shift_first_moment(r, h) + steiner
+        )
 
     def momentum(self, omega: SX, v: SX) -> tuple[SX, SX]:
         """Compute angular (about the origin) and linear momentum for a twist of the origin."""
@@ -51,15 +53,15 @@ class LinearInertia:
         )
 
 
-def _turned(R: SX, I: SX) -> SX:  # noqa: E741
+def _rotate(R: SX, I: SX) -> SX:  # noqa: E741
     """Compute R I R^T (3, 3) of a symmetric I, in nine products about a coordinate axis.
 
     The general case takes 18. With a = Ixx, b = Iyy, d = Ixy, a rotation about z by an angle of
     sine s and cosine c, and w = s (a - b) + 2 c d: Ixx = a - s w, Iyy = b + s w, Ixy = c w - d.
     """
-    k = _axis(R)
+    k = _find_axis(R)
     if k is None:
-        return _mirrored(ca.mtimes(ca.mtimes(R, I), R.T))
+        return _mirror(ca.mtimes(ca.mtimes(R, I), R.T))
     i, j = (k + 1) % 3, (k + 2) % 3
     c, s, a, b, d = R[i, i], R[j, i], I[i, i], I[j, j], I[i, j]
     w = s * (a - b) + (c + c) * d
@@ -71,7 +73,7 @@ def _turned(R: SX, I: SX) -> SX:  # noqa: E741
     return turned
 
 
-def _axis(R: SX) -> int | None:
+def _find_axis(R: SX) -> int | None:
     """Find the coordinate axis of a rotation, if its structure shows one; else None."""
     for k in range(3):
         off = [R[k, (k + 1) % 3], R[k, (k + 2) % 3], R[(k + 1) % 3, k], R[(k + 2) % 3, k]]
@@ -80,7 +82,7 @@ def _axis(R: SX) -> int | None:
     return None
 
 
-def _moved(r: SX, h: SX) -> SX:
+def _shift_first_moment(r: SX, h: SX) -> SX:
     """Compute 2 (r . h) 1 - r h^T - h r^T (3, 3), the first moment's part about a point at -r."""
     moved, twice = SX(3, 3), [2 * r[k] * h[k] for k in range(3)]
     for k in range(3):
@@ -90,7 +92,7 @@ def _moved(r: SX, h: SX) -> SX:
     return moved
 
 
-def _mirrored(a: SX) -> SX:
+def _mirror(a: SX) -> SX:
     """Mirror the upper triangle, so that the lower one is never computed."""
     return ca.vertcat(
         ca.horzcat(a[0, 0], a[0, 1], a[0, 2]),

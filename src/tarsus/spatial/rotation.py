@@ -62,16 +62,16 @@ def quaternion_rate(p: SX, omega: SX) -> SX:
     )
 
 
-def stretched(omega: SX, dt: SX) -> SX:
+def stretch(omega: SX, dt: SX) -> SX:
     """Stretch an angular velocity (3,) so that a normalized Euler step rotates exactly.
 
-    omega is scaled by tan(a) / a with a = |omega| dt / 2. normalized(p + dt p') then turns by 2 a,
+    omega is scaled by tan(a) / a with a = |omega| dt / 2. normalize(p + dt p') then turns by 2 a,
     up to an error of order a^7.
     """
     square = ca.dot(omega, omega) * (dt * dt / 4)
     return omega * (1 + square * (1 / 3 + square * (2 / 15)))
 
 
-def normalized(p: SX) -> SX:
+def normalize(p: SX) -> SX:
     """Compute p / |p|."""
     return p * (1 / ca.sqrt(ca.dot(p, p)))

@@ -13,10 +13,10 @@ import casadi as ca
 from casadi import SX
 
 from tarsus.algebra.blocks import list_triples
-from tarsus.algebra.ldl import factorize_tree, lower
+from tarsus.algebra.ldl import factorize_tree, lower_triangle
 from tarsus.collision.broad_phase import secondary_gaps
 from tarsus.collision.closest_point.ellipsoid_ground import closest_points
-from tarsus.collision.contact_point import Attached, ContactPoint
+from tarsus.collision.contact_point import Attachment, ContactPoint
 from tarsus.collision.contact_table import SecondaryGaps, SlotContact
 from tarsus.collision.narrow_phase import contact_points, slot_contact_point
 from tarsus.contact.base import ForceLaw, Law, evaluate_forces
@@ -64,12 +64,12 @@ class ContactKinematics:
     """Contact of a law, with the rows that map u to its velocity."""
 
     contact: Contact
-    attached: Attached
+    attachment: Attachment
 
     @property
     def rows(self) -> list[list[SX]]:
         """Rows (3, nu) with contact velocity = rows u."""
-        return self.attached.contact_rows
+        return self.attachment.contact_rows
 
     @staticmethod
     def of(at: ContactPoint) -> ContactKinematics:
@@ -85,7 +85,7 @@ class ContactKinematics:
             at.velocity_product,
             at.max_gap,
         )
-        return ContactKinematics(contact, at.attached)
+        return ContactKinematics(contact, at.attachment)
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,7 +195,7 @@ def velocity_step(
     def solve_with(
         contacts: list[ContactKinematics], start: StepStart, attempt: Attempt
     ) -> StepOutputs:
-        attached = [contact.attached for contact in contacts]
+        attached = [contact.attachment for contact in contacts]
         coupling = couple(no_contact, attached, builder, attempt.bounded)
         problem = contact_problem(scene.law, coupling, contacts, start, attempt, builder)
         mobilities = free_mobilities(scene, attempt, free.M, coupling)
@@ -263,7 +263,7 @@ def prepare_contact(
     """
     product = SX.zeros(3)
     if not start.evaluation.impact:
-        product = ca.if_else(moving.fast, 0, contact.contact.velocity_product)
+        product = ca.if_else(moving.is_fast, 0, contact.contact.velocity_product)
     prepared = replace(contact.contact, velocity_product=product)
     return replace(contact, contact=with_sinking(prepared, scene, start))
 
@@ -282,13 +282,13 @@ def rate(scene: Scene, at: StepStart, builder: Builder) -> Rate:
     if not scene.law.at_instants:
         raise Unsupported(
             f"the law {name_of(scene.law)!r} computes impulses, which this stepper does not"
-            f" accept: use one of {stepper_names(lambda stepper: stepper.takes_impulses)}, or a law"
+            f" accept: use one of {stepper_names(lambda known: known.supports_impulses)}, or a law"
             " that computes forces, such as 'compliant'.",
             name_of(scene.law),
         )
     mechanism, kin = scene.mechanism, kinematics(scene.mechanism, at.q, at.u)
     if mechanism.constrained:
-        supported = stepper_names(lambda stepper: stepper.holds_constraints)
+        supported = stepper_names(lambda stepper: stepper.supports_constraints)
         raise Unsupported(
             "this stepper does not support cut joints, closed loops and mimic joints: use one of"
             f" {supported}.",
@@ -307,7 +307,7 @@ def rate(scene: Scene, at: StepStart, builder: Builder) -> Rate:
     for touch, force in zip(touching, forces, strict=False):
         h += ca.mtimes(ca.vertcat(*(ca.horzcat(*row) for row in touch.rows)).T, force)
     M = crba.mass_matrix(kin, at.inertias)
-    factored = factorize_tree(lower(M), mechanism.nu)
+    factored = factorize_tree(lower_triangle(M), mechanism.nu)
     h += joint_states.limit_springs(scene, kin, M)
     change = ca.vertcat(*factored.solve(entries(h)))
     if isinstance(scene.law, ForceLaw) or not touching:
@@ -317,7 +317,7 @@ def rate(scene: Scene, at: StepStart, builder: Builder) -> Rate:
     no_contact = Coupling(
         builder.store_all("L", factored), builder.store("slope", change), [], [], None, []
     )
-    coupling = couple(no_contact, [touch.attached for touch in touching], builder)
+    coupling = couple(no_contact, [touch.attachment for touch in touching], builder)
     problem = contact_problem(scene.law, coupling, touching, at, Attempt(), builder)
     contacts_now = reference = None
     if scene.law.impulsive:
@@ -379,7 +379,7 @@ def contact_problem(
     contacts = [with_gap_override(touch.contact, start, i) for i, touch in enumerate(touching)]
     active = [is_active(law, contact, start, i) for i, contact in enumerate(contacts)]
     if not isinstance(law, ForceLaw):
-        active = exclude_blocked(active, coupling, [touch.attached for touch in touching])
+        active = exclude_blocked(active, coupling, [touch.attachment for touch in touching])
 
     # contacts and constraints separately, for a law that iterates over both
     def bilateral() -> Bilateral:
@@ -431,7 +431,7 @@ def end_velocity(coupling: Coupling, contact: ContactSolution) -> tuple[SX, Cont
 
     u^E (nu,) = u_free + M^-1 (W_U L_U + W_B L_B).
     """
-    impulse = entries(contact.stacked())
+    impulse = entries(contact.stack())
     row_impulses = coupling.to_rows(impulse, contact.joints)
     bilateral = (
         coupling.constraint_impulses(row_impulses)

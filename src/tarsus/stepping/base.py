@@ -2,8 +2,8 @@
 
 To add a stepper, write one file in `stepping/methods/` with one frozen dataclass that derives from
 `Stepper`; its name on the command line is the file's name. Override what differs from the defaults:
-`order`, `instant`, `evaluation`, `takes_impulses`, `holds_constraints`, `takes_slots`; for a
-stepper made of several steps also `inner_steps` and `solves_once`, for one that locates impacts
+`order`, `instant`, `evaluation`, `supports_impulses`, `supports_constraints`, `supports_slots`; for
+a stepper made of several steps also `inner_steps` and `solves_once`, for one that locates impacts
 `empty_impacts`. Code that two steppers share belongs in `assemble`, or in `runge_kutta` if it is
 about Runge-Kutta steps.
 """
@@ -102,7 +102,7 @@ class Scene:
     def initial_memory(self) -> NDArray[np.float64]:
         """Create the law's memory and the contact numbers of the slots before the first step."""
         empty = np.full(self.slots, float(EMPTY))
-        return np.concatenate([self.law.initial_memory(self.geometry.reported), empty])
+        return np.concatenate([self.law.initial_memory(self.geometry.report_count), empty])
 
 
 @dataclass(frozen=True, eq=False)
@@ -265,7 +265,7 @@ class StepOutputs:
             "q": self.q,
             "u": self.u,
             "memory": solved.memory,
-            "impulse": solved.stacked(),
+            "impulse": solved.stack(),
             "bilateral": SX(0, 1) if solved.bilateral is None else solved.bilateral,
             "iterations": solved.iterations,
             "converged": solved.converged,
@@ -315,17 +315,17 @@ class Stepper(ABC):
         return False
 
     @property
-    def takes_impulses(self) -> bool:
+    def supports_impulses(self) -> bool:
         """Whether the stepper supports every law, not only laws that give a force at an instant."""
         return self.velocity_level
 
     @property
-    def holds_constraints(self) -> bool:
+    def supports_constraints(self) -> bool:
         """Whether the stepper supports the constraints of cut joints and closed loops."""
         return self.velocity_level
 
     @property
-    def takes_slots(self) -> bool:
+    def supports_slots(self) -> bool:
         """Whether the stepper evaluates contacts once per step, as slots require."""
         return self.velocity_level
 

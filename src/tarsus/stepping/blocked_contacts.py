@@ -13,7 +13,7 @@ import casadi as ca
 from casadi import SX
 
 from tarsus.algebra.products import dot
-from tarsus.collision.contact_point import Attached
+from tarsus.collision.contact_point import Attachment
 from tarsus.dynamics import constraint_solve
 from tarsus.stepping.coupling import Coupling
 from tarsus.stepping.delassus import own_mobility
@@ -21,7 +21,7 @@ from tarsus.stepping.delassus import own_mobility
 BLOCKED_RATIO = 1e-4  # of motion along the normal to motion across it, or without constraints
 
 
-def exclude_blocked(active: list[SX], coupling: Coupling, contacts: list[Attached]) -> list[SX]:
+def exclude_blocked(active: list[SX], coupling: Coupling, contacts: list[Attachment]) -> list[SX]:
     """Set the active flags (1 or 0) of blocked contacts to 0."""
     return [
         ca.logic_and(flag, ca.logic_not(is_blocked(coupling, contact.contact_rows)))

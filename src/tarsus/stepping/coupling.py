@@ -10,9 +10,9 @@ from dataclasses import dataclass, field, replace
 import casadi as ca
 from casadi import SX
 
-from tarsus.algebra.ldl import Factor, factorize_tree, lower
+from tarsus.algebra.ldl import Factor, factorize_tree, lower_triangle
 from tarsus.algebra.products import Matrix, dot
-from tarsus.collision.contact_point import Attached
+from tarsus.collision.contact_point import Attachment
 from tarsus.dynamics import constraint_solve, loop_constraints
 from tarsus.dynamics.actuator_force import scatter
 from tarsus.dynamics.constraint_solve import Constraints
@@ -160,10 +160,10 @@ def couple_without_contacts(
     if in_tree is not None:
         inertia = in_tree.inertia_factor * ca.diag(M)[in_tree.indices] + in_tree.added_inertia
         inertia = builder.store("locking_inertia", inertia)
-        push = ca.if_else(moving.fast, 0, push)
+        push = ca.if_else(moving.is_fast, 0, push)
         u_start, push = start_with_locked(scene.mechanism, in_tree, (M, inertia), (u_start, push))
         M += ca.diag(scatter(scene.mechanism, in_tree.indices, inertia))
-    solved = builder.stamp("M^-1", factorize_tree(lower(M), scene.mechanism.nu))
+    solved = builder.stamp("M^-1", factorize_tree(lower_triangle(M), scene.mechanism.nu))
     factor = builder.store_all("L", solved)
     u_free = (kin.u if in_tree is None else u_start) + ca.vertcat(*solved.solve(entries(push)))
     u_free = moving.select(u_free) if in_tree is None else u_free
@@ -299,7 +299,7 @@ def free_velocity_after(robot: Coupling, push: SX) -> SX:
 
 def couple(
     robot: Coupling,
-    attached: list[Attached],
+    attached: list[Attachment],
     builder: Builder,
     bounded: BoundedJoints | None = None,
 ) -> Coupling:

@@ -6,7 +6,7 @@ import casadi as ca
 from casadi import SX
 
 from tarsus.algebra.blocks import Blocks
-from tarsus.algebra.ldl import Factor, factorize_tree, lower
+from tarsus.algebra.ldl import Factor, factorize_tree, lower_triangle
 from tarsus.algebra.products import Matrix, dot
 from tarsus.contact.problem import JointRows, SharedBodies, VelocityForm
 from tarsus.program.ir.trace import Builder
@@ -93,7 +93,10 @@ def free_mobilities(scene: Scene, attempt: Attempt, M: SX, coupling: Coupling) -
     same_as_G = attempt.locked is None and not scene.mechanism.constrained
     if same_as_G or not scene.law.uses_free_mobility:
         return None
-    factor, rows = factorize_tree(lower(M), M.shape[0]), coupling.vectors_per_contact(coupling.rows)
+    factor, rows = (
+        factorize_tree(lower_triangle(M), M.shape[0]),
+        coupling.vectors_per_contact(coupling.rows),
+    )
     half = [factor.backward(row) for row in rows[::3]]
     return [own_mobility(factor, row) for row in half]
 

@@ -59,7 +59,7 @@ class Bracket:
         """1 after the last trial, which was at the late end."""
         return self.tries >= MAX_TRIES
 
-    def narrowed(self, time: SX, measured: SX, too_late: SX) -> Bracket:
+    def narrow(self, time: SX, measured: SX, too_late: SX) -> Bracket:
         """Narrow the bracket after a trial.
 
         The value at an end retained twice in a row is halved (Illinois).

@@ -15,7 +15,7 @@ import casadi as ca
 from casadi import SX
 
 from tarsus.algebra.elimination import solve_tree
-from tarsus.algebra.ldl import factorize_tree, lower
+from tarsus.algebra.ldl import factorize_tree, lower_triangle
 from tarsus.dynamics import energy, rnea, springs, tree
 from tarsus.dynamics.free_motion import Drive, free_motion
 from tarsus.dynamics.kinematics import Kinematics, displace, kinematics
@@ -36,18 +36,18 @@ class FastMotion:
 
     Attributes
     ----------
-    fast
+    is_fast
         1 in these worlds, else 0.
     u_free
         Their velocity (nu,) at the end of the step without contact and constraints.
     """
 
-    fast: SX
+    is_fast: SX
     u_free: SX
 
     def select(self, u_free: SX) -> SX:
         """Replace the free velocity (nu,) in worlds where a joint turns fast."""
-        return ca.if_else(self.fast, self.u_free, u_free)
+        return ca.if_else(self.is_fast, self.u_free, u_free)
 
 
 def fast_motion(
@@ -176,7 +176,7 @@ def rigid_velocity(mechanism: Mechanism, M: SX, momentum: SX) -> SX:
     """
     u = SX.zeros(momentum.numel())
     for base in free_bodies(mechanism).values():
-        factor = factorize_tree(lower(M[base, base]), 6)
+        factor = factorize_tree(lower_triangle(M[base, base]), 6)
         u[base] = ca.vertcat(*factor.solve(entries(momentum[base])))
     return u
 
@@ -201,7 +201,7 @@ def carried_inertias(
 ) -> list[LinearInertia]:
     """Set the inertias of bodies that a base does not carry to zero."""
     return [
-        inertia.scaled(SX(int(root in tree.path(mechanism, i))))
+        inertia.scale(SX(int(root in tree.support_path(mechanism, i))))
         for i, inertia in enumerate(inertias)
     ]
 

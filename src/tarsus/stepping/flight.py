@@ -229,7 +229,7 @@ def missing_momentum(
 def isolated_bases(mechanism: Mechanism) -> list[int]:
     """Find the floating bases on which only contacts, gravity and pushes act."""
     bodies = mechanism.bodies
-    roots = [tree.path(mechanism, i)[-1] for i in range(len(bodies))]
+    roots = [tree.support_path(mechanism, i)[-1] for i in range(len(bodies))]
     joined = set[int]()
     for loop in mechanism.loops:
         ends = {WORLD if body == WORLD else roots[body] for body in (loop.parent, loop.child)}
@@ -237,5 +237,7 @@ def isolated_bases(mechanism: Mechanism) -> list[int]:
     return [
         root
         for root in free_bodies(mechanism)
-        if root not in joined and not bodies[root].joint.damping and not bodies[root].joint.rubs
+        if root not in joined
+        and not bodies[root].joint.damping
+        and not bodies[root].joint.has_dry_friction
     ]

@@ -40,7 +40,7 @@ class ImpactRecord:
     impact_rows: SX
 
     @classmethod
-    def none(cls, size: int, contacts: int, slots: int) -> ImpactRecord:
+    def empty(cls, size: int, contacts: int, slots: int) -> ImpactRecord:
         """Create an empty record; `size` is that of a slot."""
         return cls(SX.zeros(3 * contacts), SX(0), SX.zeros(slots * size))
 
@@ -53,18 +53,18 @@ class ImpactRecord:
         """Collect the record by register name, to be carried through a loop and reported."""
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
-    def after(self, time: SX, q: SX, before: SX, after: SX, impulse: SX) -> ImpactRecord:
+    def with_impact(self, time: SX, q: SX, before: SX, after: SX, impulse: SX) -> ImpactRecord:
         """Append an impact.
 
         `time` counts from the start of the step; `before` and `after` are u (nu,).
         """
         row = ca.vertcat(time, q, before, after, impulse)
-        rows = _put(self._rows(row.numel()), row, self.impact_count)
+        rows = _replace_row(self._rows(row.numel()), row, self.impact_count)
         return ImpactRecord(
             self.impulse_in_impacts + impulse, self.impact_count + 1, ca.vertcat(SX(0, 1), *rows)
         )
 
-    def followed_by(self, part: ImpactRecord, part_start: SX, size: int) -> ImpactRecord:
+    def append_part(self, part: ImpactRecord, part_start: SX, size: int) -> ImpactRecord:
         """Append the impacts of a part of the step.
 
         It starts at `part_start`, s; `size` is that of a slot.
@@ -74,7 +74,7 @@ class ImpactRecord:
         for slot, row in enumerate(part._rows(size)):
             there = part.impact_count > slot
             shifted = ca.vertcat(row[0] + part_start, row[1:])
-            rows = _put(rows, shifted, ca.if_else(there, count + slot, -1))
+            rows = _replace_row(rows, shifted, ca.if_else(there, count + slot, -1))
         return ImpactRecord(
             self.impulse_in_impacts + part.impulse_in_impacts,
             count + part.impact_count,
@@ -87,6 +87,6 @@ class ImpactRecord:
         return [self.impact_rows[end - size : end] for end in ends]
 
 
-def _put(rows: list[SX], row: SX, index: SX) -> list[SX]:
+def _replace_row(rows: list[SX], row: SX, index: SX) -> list[SX]:
     """Replace the row at `index`; an index outside the rows replaces none."""
     return [ca.if_else(index == slot, row, old) for slot, old in enumerate(rows)]

@@ -17,7 +17,11 @@ from tarsus.dynamics import coordinates, loop_constraints
 from tarsus.dynamics.kinematics import Kinematics, kinematics
 from tarsus.program.ir.symbolic import entries, is_float64
 from tarsus.stepping.base import Scene, StepStart
-from tarsus.stepping.lockable_joints import LockableJoint, all_lockable, lockable_loop_joints
+from tarsus.stepping.lockable_joints import (
+    LockableJoint,
+    find_lockable_joints,
+    lockable_loop_joints,
+)
 
 # numbers of passes after which joints that still change are treated differently
 RESTART_PASS = 8  # solvers ignore the contact states of the last step
@@ -112,7 +116,10 @@ class JointState:
         return rate
 
     def locking_terms(self, modes: SX) -> tuple[SX, SX, SX, SX]:
-        """Compute inertia factor, added inertia, velocity and friction impulse (`LockedJoints`)."""
+        """Compute the terms that lock or brake the joint in these modes.
+
+        They are inertia factor, added inertia, velocity and friction impulse, as in `LockedJoints`.
+        """
         side, velocity = modes[0], self._limit_rate(modes[0])
         factor, added, friction = self.limit_factor * (side * side), SX(0), SX(0)
         if self.friction is not None:
@@ -195,7 +202,7 @@ def joint_states(scene: Scene, q: SX, start: StepStart) -> list[JointState]:
     creep_rate = ca.if_else(double, CREEP_RATE, CREEP_RATE_FLOAT32)
     limit_factor = ca.if_else(double, LIMIT_FACTOR, LIMIT_FACTOR_FLOAT32)
     directions, loop_positions = loop_motions(scene, q, start.u, loops) if loops else ([], {})
-    for joint in all_lockable(scene):
+    for joint in find_lockable_joints(scene):
         direction = directions[joint.loop] if joint.loop >= 0 else None
         u = start.u[joint.u] if direction is None else dot(direction, entries(start.u))
         position = q[joint.q] if direction is None else loop_positions[joint.loop]
@@ -236,7 +243,7 @@ def limit_springs(scene: Scene, kin: Kinematics, M: SX) -> SX:
     that does not pull.
     """
     force = SX.zeros(scene.mechanism.nu)
-    for joint in all_lockable(scene):
+    for joint in find_lockable_joints(scene):
         for sign, limit in ((-1, joint.lower), (1, joint.upper)):
             if np.isfinite(limit):
                 beyond, rate = sign * (kin.q[joint.q] - limit), sign * kin.u[joint.u]

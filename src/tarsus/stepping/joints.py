@@ -36,8 +36,8 @@ from tarsus.stepping.joint_states import (
     joint_states,
 )
 from tarsus.stepping.lockable_joints import (
-    all_lockable,
     dry_friction_damping,
+    find_lockable_joints,
     friction_indices,
     impulse_count,
     lockable_loop_joints,
@@ -52,11 +52,11 @@ MAX_SPEED = 1e3  # m/s: an impulse that would make the whole robot faster is not
 
 def empty_outputs(scene: Scene, start: StepStart) -> StepOutputs:
     """Create the outputs from which a loop over attempts at a step starts."""
-    impulses = [SX.zeros(3)] * scene.geometry.reported
+    impulses = [SX.zeros(3)] * scene.geometry.report_count
     contact = ContactSolution(impulses, start.memory, SX(0), SX(1), start.bilateral)
     contact = replace(contact, stage=SX(0) if scene.law.stages else None)
     overflow = SX(0) if scene.slots else None
-    joints = SX.zeros(impulse_count(scene)) if all_lockable(scene) else None
+    joints = SX.zeros(impulse_count(scene)) if find_lockable_joints(scene) else None
     velocity = start.u if subcycles(scene, start) else None
     return StepOutputs(start.q, start.u, contact, None, overflow, joints, velocity)
 
@@ -83,7 +83,7 @@ def step_with_joints(scene: Scene, q: SX, start: StepStart, builder: Builder) ->
     robot = assemble.evaluate(free, q, start, builder, braking)
     if not joints:
         return assemble.velocity_step(scene, robot, start, Attempt(), builder)
-    indices = [joint.u for joint in all_lockable(scene) if joint.loop < 0]
+    indices = [joint.u for joint in find_lockable_joints(scene) if joint.loop < 0]
     with_friction = friction_indices(scene)
     directions = [joint.direction for joint in joints if joint.direction is not None]
     cuts = np.cumsum([0, *(1 if joint.friction is None else 3 for joint in joints)]).tolist()
@@ -205,7 +205,7 @@ def solve_as_rows(
         Traces the loop.
     """
     (scene, free), (joints, robot) = scenes, evaluated
-    if not scene.law.solves_joints or not scene.geometry.reported:
+    if not scene.law.solves_joints or not scene.geometry.report_count:
         return end
 
     # with no joint locked; first with the law's correction at contacts, then without it

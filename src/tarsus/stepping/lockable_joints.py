@@ -64,7 +64,7 @@ class LockableJoint:
         return self.lower + QUARTER_TURN if np.isfinite(self.lower) else self.upper - QUARTER_TURN
 
 
-def all_lockable(scene: Scene) -> list[LockableJoint]:
+def find_lockable_joints(scene: Scene) -> list[LockableJoint]:
     """List the joints of a scene that have limits or dry friction, if these are simulated.
 
     Ball and free joints with dry friction appear once per axis.
@@ -74,7 +74,7 @@ def all_lockable(scene: Scene) -> list[LockableJoint]:
         joint = body.joint
         bounded = scene.limits and joint.kind in ("hinge", "slide")
         lower, upper = (joint.lower, joint.upper) if bounded else (-np.inf, np.inf)
-        has_friction = joint.rubs and scene.stiction
+        has_friction = joint.has_dry_friction and scene.stiction
         friction = joint.dry_friction if has_friction else 0.0
         if np.isfinite([lower, upper]).any() or has_friction:
             joints += [
@@ -103,7 +103,7 @@ def lockable_loop_joints(scene: Scene) -> list[LockableJoint]:
 def without_dry_friction(scene: Scene) -> Mechanism:
     """Remove dry friction from the mechanism's tree where `step_with_joints` models it."""
     mechanism = scene.mechanism
-    if not any(joint.has_friction for joint in all_lockable(scene)):
+    if not any(joint.has_friction for joint in find_lockable_joints(scene)):
         return mechanism
     free = [replace(b, joint=replace(b.joint, dry_friction=0.0)) for b in mechanism.bodies]
     return replace(mechanism, bodies=tuple(free))
@@ -122,7 +122,7 @@ def dry_friction_damping(scene: Scene, u: SX) -> SX | None:
 
 def friction_indices(scene: Scene) -> list[int]:
     """Find the indices of the lockable joints that have dry friction."""
-    return [k for k, joint in enumerate(all_lockable(scene)) if joint.has_friction]
+    return [k for k, joint in enumerate(find_lockable_joints(scene)) if joint.has_friction]
 
 
 def impulse_locations(scene: Scene) -> tuple[list[int], list[int], list[int]]:
@@ -131,7 +131,7 @@ def impulse_locations(scene: Scene) -> tuple[list[int], list[int], list[int]]:
     These are the indices in u of the limits of tree joints, the numbers of the loop joints with
     limits, and the indices in u of tree joints with dry friction.
     """
-    tree = [joint for joint in all_lockable(scene) if joint.loop < 0]
+    tree = [joint for joint in find_lockable_joints(scene) if joint.loop < 0]
     loops = [joint.loop for joint in lockable_loop_joints(scene)]
     with_friction = [joint.u for joint in tree if joint.has_friction]
     return [joint.u for joint in tree], loops, with_friction
@@ -171,4 +171,4 @@ def split_recorded(scene: Scene, impulse: Array) -> tuple[Array, Array, Array]:
 
 def are_reported(scene: Scene, stepper: Stepper) -> bool:
     """Return whether this stepper reports impulses in joints; others model limits as springs."""
-    return stepper.holds_constraints and bool(all_lockable(scene))
+    return stepper.supports_constraints and bool(find_lockable_joints(scene))

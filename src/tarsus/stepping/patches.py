@@ -69,7 +69,7 @@ def solve_patches(
     builder : Builder
         Traces the program.
     """
-    patches = _patches(scene, primary) if start.evaluation.overrides is None else []
+    patches = _find_patches(scene, primary) if start.evaluation.overrides is None else []
     if not patches:
         return solve_with(primary, start, attempt)
     law, in_patch = scene.law, {i for patch in patches for i in patch}
@@ -92,7 +92,7 @@ def solve_patches(
     after = [law.memory_of(end.contact.memory, j) for j in range(len(solved))]
     impulses = [SX.zeros(3)] * len(primary)
     memories = [
-        law.released(touch.contact, start.law, own)
+        law.memory_when_open(touch.contact, start.law, own)
         for touch, own in zip(primary, memories, strict=True)
     ]
     for j, i in enumerate(alone):
@@ -108,7 +108,7 @@ def solve_patches(
     return replace(end, contact=contact)
 
 
-def _patches(scene: Scene, primary: list[T]) -> list[list[int]]:
+def _find_patches(scene: Scene, primary: list[T]) -> list[list[int]]:
     """Find the indices of the primary contacts of each patch."""
     if not isinstance(scene.law, HardLaw):  # other laws have a spring at every contact
         return []

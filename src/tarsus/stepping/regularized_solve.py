@@ -8,8 +8,8 @@ import casadi as ca
 from casadi import SX
 
 from tarsus.algebra.elimination import (
-    Eliminated,
-    EliminatedTree,
+    DenseFactor,
+    TreeFactor,
     eliminate,
     eliminate_dense,
     eliminate_tree,
@@ -46,7 +46,7 @@ def regularized_solver(
     # the left side, contact by contact
     def added(K: list[SX], contact: tuple[Matrix, SX]) -> list[SX]:
         rows, B = contact
-        columns, K = _columns(rows), list(K)
+        columns, K = _collect_columns(rows), list(K)
         products = {j: ca.mtimes(B, column) for j, column in columns.items()}
         for j in columns:
             for k in columns:
@@ -72,10 +72,10 @@ def regularized_solver(
         load = [SX(0)] * M.size
         for rows, B, right in zip(halves, compliance, r, strict=True):
             impulse = ca.mtimes(B, right)
-            for j, column in _columns(rows).items():
+            for j, column in _collect_columns(rows).items():
                 load[j] += ca.dot(column, impulse)
         v = factored.solve(load)
-        v = v if constraints is None else constraints.applied_to(v)
+        v = v if constraints is None else constraints.apply(v)
         return [
             ca.mtimes(B, right - ca.vertcat(*(dot(row, v) for row in rows)))
             for rows, B, right in zip(halves, compliance, r, strict=True)
@@ -84,7 +84,7 @@ def regularized_solver(
     return solve
 
 
-def _columns(rows: Matrix) -> dict[int, SX]:
+def _collect_columns(rows: Matrix) -> dict[int, SX]:
     """Collect the columns (3,) of three rows that are not zero."""
     columns = enumerate(zip(*rows, strict=True))
     return {j: ca.vertcat(*column) for j, column in columns if not all(x.is_zero() for x in column)}
@@ -109,10 +109,10 @@ class ConstraintResponse:
 
     half: Matrix
     responses: Matrix
-    factor: Eliminated
+    factor: DenseFactor
 
     @staticmethod
-    def of(coupling: Coupling, K: EliminatedTree, builder: Builder) -> ConstraintResponse | None:
+    def of(coupling: Coupling, K: TreeFactor, builder: Builder) -> ConstraintResponse | None:
         """Compute the response for a coupling; None without constraints."""
         constraints = coupling.constraints
         if constraints is None:
@@ -132,7 +132,7 @@ class ConstraintResponse:
             S[b][b] += ca.fmax(compliance, 0) + added
         return ConstraintResponse(half, responses, builder.store_all("S_factor", eliminate(S)))
 
-    def applied_to(self, v: list[SX]) -> list[SX]:
+    def apply(self, v: list[SX]) -> list[SX]:
         """Compute the velocities v (n,) with the constraints acting."""
         y = self.factor.solve([-dot(row, v) for row in self.half])
         return [

@@ -39,7 +39,7 @@ class Rate:
     converged: SX = field(default_factory=lambda: SX(1))
 
 
-def stage(scene: Scene, start: StepStart, first: Rate, slope: Rate, dt: SX) -> StepStart:
+def stage_state(scene: Scene, start: StepStart, first: Rate, slope: Rate, dt: SX) -> StepStart:
     """Compute the instant dt later along `slope`.
 
     The law's memory and the contacts at the start of the step are those that the `first` instant
@@ -51,7 +51,7 @@ def stage(scene: Scene, start: StepStart, first: Rate, slope: Rate, dt: SX) -> S
     return replace(start, q=q, u=u, memory=first.memory, evaluation=evaluation)
 
 
-def weighted(
+def combine_rates(
     scene: Scene, start: StepStart, weights: list[float], rates: list[Rate]
 ) -> StepOutputs:
     """Compute the end of an explicit step.
@@ -61,7 +61,7 @@ def weighted(
     pairs = list(zip(weights, rates, strict=True))
     q, u = sum((w * k.q for w, k in pairs), SX(0)), sum((w * k.u for w, k in pairs), SX(0))
     forces = [sum((w * k.forces[i] for w, k in pairs), SX(0)) for i in range(len(scene.candidates))]
-    end = stage(scene, start, rates[0], Rate(q, u, forces, rates[0].memory), start.dt)
+    end = stage_state(scene, start, rates[0], Rate(q, u, forces, rates[0].memory), start.dt)
     impulse = ca.vertcat(SX(0, 1), *(start.dt * force for force in forces))
     solved = {"memory": rates[0].memory, "impulse": impulse, "bilateral": SX(0, 1)}
     solved["iterations"] = sum((k.iterations for k in rates), SX(0))

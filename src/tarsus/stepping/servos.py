@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 import casadi as ca
 from casadi import SX
 
-from tarsus.algebra.ldl import factorize_tree, lower
+from tarsus.algebra.ldl import factorize_tree, lower_triangle
 from tarsus.dynamics.actuator_force import AtState, scatter
 from tarsus.dynamics.free_motion import Drive, FreeMotion, free_motion
 from tarsus.dynamics.kinematics import kinematics
@@ -28,7 +28,7 @@ from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder
 from tarsus.stepping import joints
 from tarsus.stepping.base import Scene, StepOutputs, StepStart
-from tarsus.stepping.lockable_joints import all_lockable
+from tarsus.stepping.lockable_joints import find_lockable_joints
 
 MAX_PASSES = 6  # of Newton's method, and of a step
 FORCE_TOLERANCE = 1e-9  # relative difference between the law and its tangent that ends Newton
@@ -59,7 +59,7 @@ def step_with_servos(scene: Scene, q: SX, start: StepStart, builder: Builder) ->
         return secant_damping(law, forces, q, start, builder)
 
     # without contacts and constraints the secant is exact, and one pass is enough
-    constrained = mechanism.constrained or all_lockable(scene)
+    constrained = mechanism.constrained or find_lockable_joints(scene)
     constrained = scene.candidates or scene.pairs or constrained
     if start.servos.has_limits and constrained:
         solvers = solve_with, free_damping
@@ -243,7 +243,7 @@ def _free_rate_change(law: AtState, free: FreeMotion, indices: list[int], builde
         # the step with this tangent
         M = free.M + ca.diag(dt * scatter(mechanism, indices, slope))
         h = free.h + scatter(mechanism, indices, force + slope * d)
-        u = ca.vertcat(*factorize_tree(lower(M), mechanism.nu).solve(entries(dt * h)))
+        u = ca.vertcat(*factorize_tree(lower_triangle(M), mechanism.nu).solve(entries(dt * h)))
         new = builder.store("free_change", ca.vec(u[indices]))
         past_zero = ca.logic_and(law.beyond(new), ca.logic_not(now["past_zero"]))
         # does the law differ from its tangent there?

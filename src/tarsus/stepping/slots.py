@@ -59,7 +59,7 @@ class SlotMemory:
         numbers = entries(memory[memory.numel() - scene.slots :])
         return cls(parts[:count], parts[count:], numbers)
 
-    def stacked(self) -> SX:
+    def pack(self) -> SX:
         """Pack the register `memory`."""
         return ca.vertcat(SX(0, 1), *self.primary, *self.slots, *self.numbers)
 
@@ -101,7 +101,7 @@ def solve_with_slots(
     begin = replace(start, memory=ca.vertcat(SX(0, 1), *memory.primary))
     attempt_of_primary = replace(attempt, warm_start=None)
     end = solve_patches(scene, primary, solve_with, begin, attempt_of_primary, builder)
-    stacked = replace(memory, primary=[end.contact.memory]).stacked()
+    stacked = replace(memory, primary=[end.contact.memory]).pack()
     slot_impulses = [SX.zeros(3)] * scene.slots
     if start.impulse is not None:
         slot_impulses = triples(start.impulse)[len(primary) :]
@@ -260,7 +260,7 @@ def choose_contacts(
     # fill the slots one after the other, in the order of the keys
     def fill_next(now: Values) -> tuple[Values, SX]:
         key, index = next_key(keys, now["key"], now["index"])
-        number = _number_of_key(scene, index, gaps, memory)
+        number = _find_number_of_key(scene, index, gaps, memory)
         numbers = entries(now["numbers"])
         assigned = reduce(ca.logic_or, (other == number for other in numbers))
         new = ca.logic_and(key < SX.inf(), ca.logic_not(assigned))
@@ -277,7 +277,7 @@ def choose_contacts(
     return entries(last["numbers"]), ca.fmax(touching - count, 0)
 
 
-def _number_of_key(scene: Scene, index: SX, gaps: SecondaryGaps, memory: SlotMemory) -> SX:
+def _find_number_of_key(scene: Scene, index: SX, gaps: SecondaryGaps, memory: SlotMemory) -> SX:
     """Find the contact number that belongs to the sorting key at an index."""
     number = index
     others = [number for deepest in gaps.others for number in deepest.numbers]
@@ -327,7 +327,10 @@ def separate_primary(
     solved = list(zip(numbers, contact.impulses, after, strict=True))
     impulses, primary_memory = [], []
     for i, touch in enumerate(primary):
-        impulse, memory = SX.zeros(3), law.released(touch.contact, start.law, before.primary[i])
+        impulse, memory = (
+            SX.zeros(3),
+            law.memory_when_open(touch.contact, start.law, before.primary[i]),
+        )
         for number, slot_impulse, slot_memory in solved:
             impulse = ca.if_else(number == i, slot_impulse, impulse)
             memory = ca.if_else(number == i, slot_memory, memory)
@@ -351,4 +354,4 @@ def separate_primary(
     memories += [law.new_memory] * empty
     slot_numbers += [SX(EMPTY)] * empty
     memory = SlotMemory(primary_memory, memories, slot_numbers)
-    return replace(contact, impulses=impulses, memory=memory.stacked())
+    return replace(contact, impulses=impulses, memory=memory.pack())

@@ -67,14 +67,14 @@ class Substeps(Stepper):
         return self.stepper.order
 
     @property
-    def takes_impulses(self) -> bool:
+    def supports_impulses(self) -> bool:
         """As the inner stepper."""
-        return self.stepper.takes_impulses
+        return self.stepper.supports_impulses
 
     @property
-    def holds_constraints(self) -> bool:
+    def supports_constraints(self) -> bool:
         """As the inner stepper."""
-        return self.stepper.holds_constraints
+        return self.stepper.supports_constraints
 
     @property
     def inner_steps(self) -> int:
@@ -118,7 +118,7 @@ class Substeps(Stepper):
                 start_time = now["done"] * start.dt / self.n
                 end |= (
                     ImpactRecord.from_registers(now)
-                    .followed_by(out.impacts, start_time, size)
+                    .append_part(out.impacts, start_time, size)
                     .to_registers()
                 )
             done = now["done"] + 1
@@ -135,7 +135,7 @@ class Substeps(Stepper):
         none = SX.zeros(3 * len(scene.candidates))
         before = {"q": start.q, "u": start.u, "memory": start.memory, "impulse": none}
         before["bilateral"] = SX.zeros(start.bilateral.numel())
-        if scene.law.stages and self.takes_impulses:
+        if scene.law.stages and self.supports_impulses:
             before["stage"] = SX(0)
         if lockable_joints.are_reported(scene, self.stepper):
             before["joints"] = SX.zeros(lockable_joints.impulse_count(scene))

@@ -20,7 +20,7 @@ from tarsus.errors import (
     TarsusError,
     WarningRecord,
     one_per_code,
-    unknown_name,
+    unknown_name_error,
 )
 from tarsus.model.files import import_library
 from tarsus.simulation import time_steps
@@ -71,11 +71,11 @@ def simulate_chunk(chunk: Chunk, digest: str, versions: str) -> ChunkFiles:
     extra: dict[str, Any] = {"warnings": [codes if why is None else None for why in failure]}
     extra |= {"trajectory": paths} if chunk.keep else {}
     extra |= {"versions": [versions] * len(chunk)}
-    rows = _parquet(chunk, digest, {**outcomes, "failure": failure, **extra}, notices)
+    rows = _write_parquet(chunk, digest, {**outcomes, "failure": failure, **extra}, notices)
     return ChunkFiles(rows, {f.name: f.content for f in files if f is not None})
 
 
-def _parquet(
+def _write_parquet(
     chunk: Chunk, digest: str, measured: Mapping[str, Any], notices: Sequence[WarningRecord]
 ) -> bytes:
     """Write a Parquet file with a row for each world."""
@@ -213,7 +213,7 @@ def outcome_makers(chunk: Chunk) -> dict[str, Callable[[Simulation], SweepOutcom
         for name in chunk.outcomes
     }
     if chunk.outcome_file:
-        makers |= _user_outcomes(chunk.outcome_file)
+        makers |= _load_user_outcomes(chunk.outcome_file)
     return makers
 
 
@@ -222,7 +222,7 @@ def outcome_names(chunk: Chunk) -> list[str]:
     return list(outcome_makers(chunk))
 
 
-def _user_outcomes(path: str) -> dict[str, Callable[[Simulation], SweepOutcome]]:
+def _load_user_outcomes(path: str) -> dict[str, Callable[[Simulation], SweepOutcome]]:
     """Load the outcomes in a user's file: classes, and functions of the final state."""
     module = registry.load_file(path, "outcomes")
     makers: dict[str, Callable[[Simulation], SweepOutcome]] = {}
@@ -258,8 +258,11 @@ def check_outcomes(spec: SweepSpec) -> None:
     """Raise UnknownName for an unknown outcome, also in the choice of trajectories."""
     for name in spec.outcomes:
         if name not in registry.names(OUTCOMES):
-            raise unknown_name("outcome", name, registry.names(OUTCOMES))
-    measured = (*spec.outcomes, *(_user_outcomes(spec.outcome_file) if spec.outcome_file else ()))
+            raise unknown_name_error("outcome", name, registry.names(OUTCOMES))
+    measured = (
+        *spec.outcomes,
+        *(_load_user_outcomes(spec.outcome_file) if spec.outcome_file else ()),
+    )
     choices = (ALL, FAILED, *measured)
     if isinstance(spec.keep, str) and spec.keep not in choices:
-        raise unknown_name("choice of trajectories", spec.keep, choices)
+        raise unknown_name_error("choice of trajectories", spec.keep, choices)

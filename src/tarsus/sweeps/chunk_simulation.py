@@ -95,7 +95,7 @@ def _add_noise(simulation: Simulation, chunk: Chunk) -> None:
         q[k, first:] += float(noise["q"][k]) * samples[0] * noisy if "q" in noise else 0.0
         u[k] += float(noise["u"][k]) * samples[1] if "u" in noise else 0.0
     if "q" in noise and (robot.loops or robot.couplings):
-        q = robot.closed(q)
+        q = robot.close_loops(q)
     simulation.set(q=q if len(chunk) > 1 else q[0], u=u if len(chunk) > 1 else u[0])
 
 

@@ -25,10 +25,10 @@ from math import inf, isfinite
 from typing import Any
 
 from tarsus import registry
-from tarsus.errors import IncompatibleOptions, InvalidValue, unknown_name
+from tarsus.errors import IncompatibleOptions, InvalidValue, unknown_name_error
 from tarsus.model import fixed_base
 from tarsus.model.robot_data import file_of
-from tarsus.parameters import declared
+from tarsus.parameters import declared_fields
 from tarsus.simulation import options, resolve
 from tarsus.simulation.time_steps import DEFAULT_DT
 
@@ -64,10 +64,10 @@ def check(name: str) -> None:
         return
     if not dot or part not in PARTS:
         known = (*WORDS, *NUMBERS, *(f"{p}.NAME" for p in PARTS))
-        raise unknown_name("entry of a sweep", name, known)
-    known = {"push": tuple(PUSH), "noise": NOISE, "option": tuple(_options())}.get(part)
+        raise unknown_name_error("entry of a sweep", name, known)
+    known = {"push": tuple(PUSH), "noise": NOISE, "option": tuple(_list_options())}.get(part)
     if known is not None and name_in_part not in known:
-        raise unknown_name(f"entry {part}.NAME of a sweep", name_in_part, known)
+        raise unknown_name_error(f"entry {part}.NAME of a sweep", name_in_part, known)
 
 
 def check_value(name: str, value: Any) -> None:
@@ -81,9 +81,9 @@ def check_value(name: str, value: Any) -> None:
         raise InvalidValue(f"{name} must be a finite number, not {value!r}.", name)
 
 
-def _options() -> list[str]:
+def _list_options() -> list[str]:
     """List the options of a simulation that a sweep may set."""
-    return [name for name in options.declared() if name not in UNAVAILABLE_OPTIONS]
+    return [name for name in options.declared_options() if name not in UNAVAILABLE_OPTIONS]
 
 
 def is_structural(name: str, world: Mapping[str, Any]) -> bool:
@@ -110,10 +110,10 @@ def is_structural(name: str, world: Mapping[str, Any]) -> bool:
         return PUSH[name_in_part]
     if part in ("law", "terrain"):
         kind: Any = type(resolve.law(world["law"]) if part == "law" else _terrain(world))
-        known = declared(kind)
+        known = declared_fields(kind)
         if name_in_part not in known:
-            raise unknown_name(f"parameter of the {part} {world[part]}", name_in_part, known)
-        return not known[name_in_part].numeric or known[name_in_part].scalar
+            raise unknown_name_error(f"parameter of the {part} {world[part]}", name_in_part, known)
+        return not known[name_in_part].is_numeric or known[name_in_part].scalar
     return True
 
 

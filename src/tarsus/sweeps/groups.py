@@ -140,12 +140,12 @@ def group_worlds(spec: SweepSpec) -> list[Chunk]:
             name: [drawn[name][k] if name in drawn else spec.fixed[name] for k in samples]
             for name in sorted(free)
         }
-        keep = _select(_samples_to_keep(spec.keep, count), samples)
+        keep = _select(_choose_samples_to_keep(spec.keep, count), samples)
         chunks.append(Chunk(structure, columns, samples, spec.outcomes, spec.outcome_file, keep))
     return chunks
 
 
-def _samples_to_keep(keep: str | int | tuple[int, ...], count: int) -> str | tuple[int, ...]:
+def _choose_samples_to_keep(keep: str | int | tuple[int, ...], count: int) -> str | tuple[int, ...]:
     """Choose the samples whose trajectories are saved; a number selects that many, evenly."""
     if not isinstance(keep, int):
         invalid = [k for k in keep if k >= count] if not isinstance(keep, str) else []

@@ -11,10 +11,10 @@ from dataclasses import is_dataclass
 from typing import Any
 
 from tarsus.control.base import Controller
-from tarsus.errors import TarsusWarning, UnknownName, unknown_name
-from tarsus.model.cut import in_coordinates
+from tarsus.errors import TarsusWarning, UnknownName, unknown_name_error
+from tarsus.model.cut import change_coordinates
 from tarsus.model.fixed_base import base_options
-from tarsus.parameters import declared
+from tarsus.parameters import declared_fields
 from tarsus.registry import name_of
 from tarsus.simulation import default_controller, options, resolve
 from tarsus.simulation.contact_selection import select_candidates
@@ -49,30 +49,32 @@ def _check_group(shared: Mapping[str, Any], varying: Sequence[str]) -> None:
     stepper, gait = resolve.stepper(shared["stepper"]), shared["gait"]
     # names of the robot
     select_candidates(robot, complete.contacts, [])
-    in_coordinates(robot, complete.coordinates)
+    change_coordinates(robot, complete.coordinates)
     if "push.body" in shared:
         resolve.pushed_bodies(robot, shared["push.body"])
-    for name in _names_of("mass", varying):
+    for name in _select_names_of("mass", varying):
         robot.body_index(name)
     # names of the gait and the stepper
     auto = gait == default_controller.AUTO
     used = default_controller.prepare(robot, gait, shared["dt"], [])[1] if auto else gait
     controller = resolve.controller(used)
     for part, instance in (("gait", controller), ("stepper", stepper)):
-        parameters = declared(type(instance)) if is_dataclass(instance) else {}
-        for name in _names_of(part, shared):
+        parameters = declared_fields(type(instance)) if is_dataclass(instance) else {}
+        for name in _select_names_of(part, shared):
             if name not in parameters:
-                raise unknown_name(f"parameter of the {part} {name_of(instance)}", name, parameters)
+                raise unknown_name_error(
+                    f"parameter of the {part} {name_of(instance)}", name, parameters
+                )
     commands = controller.commands if isinstance(controller, Controller) else {}
-    for name in _names_of("command", varying):
+    for name in _select_names_of("command", varying):
         if not commands:
             raise UnknownName(
                 f"the gait {name_of(controller)} takes no commands: remove command.{name}.", name
             )
         if name not in commands:
-            raise unknown_name(f"command of the gait {name_of(controller)}", name, commands)
+            raise unknown_name_error(f"command of the gait {name_of(controller)}", name, commands)
 
 
-def _names_of(part: str, names: Iterable[str]) -> list[str]:
+def _select_names_of(part: str, names: Iterable[str]) -> list[str]:
     """Select the names that start with "PART.", without this prefix."""
     return [name.partition(".")[2] for name in names if name.startswith(f"{part}.")]

@@ -85,7 +85,7 @@ def check_disk_space(
     if megabytes <= min(most_mb, free):
         return
     fewer = max(int(count * min(most_mb, free) / megabytes), 1)
-    limit = f"{most_mb:.0f} MB are allowed" if most_mb < free else f"{free:.0f} MB are free"
+    limit = f"{most_mb:.0f} MB are allowed" if most_mb < free else f"{free:.0f} MB of disk are free"
     more = f", or allow more with most_mb = {megabytes:.0f}" if most_mb < free else ""
     raise UnmetCondition(
         f"{count} trajectories would take about {megabytes:.0f} MB, but only {limit}: keep fewer"
@@ -99,14 +99,14 @@ def _measure_cost(group: Chunk, wait: Callable[[], object]) -> GroupCost:
     worlds, (seconds, reasons) = len(group), _measure_worlds(group, wait)
     tried, failed = len(reasons), tuple(reason for reason in reasons if reason is not None)
     if not group.keep:
-        size = _chunk_size(worlds, seconds)
+        size = _choose_chunk_size(worlds, seconds)
         return GroupCost(size, worlds * seconds, 0, 0.0, True, tried, failed)
     log_seconds, megabytes = _measure_trajectory(group)
     certain = group.keep == ALL or not isinstance(group.keep, str)
     count = worlds if isinstance(group.keep, str) else len(group.keep)
     seconds += log_seconds * (count / worlds if certain else EXPECTED_SHARE)
     memory_limit = max(int(MAX_CHUNK_MB / max(megabytes, 1e-9)), 1)
-    size = min(_chunk_size(worlds, seconds), memory_limit)
+    size = min(_choose_chunk_size(worlds, seconds), memory_limit)
     saved = count, count * megabytes, certain
     return GroupCost(size, worlds * seconds, *saved, tried, failed)
 
@@ -147,7 +147,7 @@ def _measure_trajectory(group: Chunk) -> tuple[float, float]:
     return seconds * duration / short, size / MB * duration / short
 
 
-def _chunk_size(worlds: int, seconds: float) -> int:
+def _choose_chunk_size(worlds: int, seconds: float) -> int:
     """Choose the number of worlds in a chunk of about one second of work."""
     wanted = round(CHUNK_SECONDS / max(seconds, 1e-9))
     return max(MIN_CHUNK_SIZE, min(wanted, MAX_CHUNK_SIZE, -(-worlds // MIN_CHUNKS)))

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from tarsus.algebra.intervals import wilson
+from tarsus.algebra.intervals import wilson_interval
 from tarsus.errors import IncompatibleOptions, InvalidFile, InvalidValue, TarsusError
 from tarsus.files import is_file
 from tarsus.model.files import import_library
 from tarsus.schema import ListRule, TableRule, TextRule, read_json
 from tarsus.sweeps.proportions import is_proportion, outcome_unit
 from tarsus.sweeps.store import CHUNKS, SPEC, WARNINGS
-from tarsus.viewer.html_page import document, dots, table
+from tarsus.viewer.html_page import build_document, build_table, embed_png
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -92,7 +92,7 @@ def run_sql(
     duckdb: Any = import_library("duckdb", "querying a sweep", "sweeps")
     connection = duckdb.connect()
     try:
-        connection.register(ROWS, _rows(files))
+        connection.register(ROWS, _read_rows(files))
         if not external_access:
             connection.execute("SET enable_external_access = false")
             connection.execute("SET lock_configuration = true")
@@ -117,7 +117,7 @@ def run_sql(
         connection.close()
 
 
-def _rows(files: Sequence[Path]) -> Any:
+def _read_rows(files: Sequence[Path]) -> Any:
     """Read the rows of all chunks on demand; chunks may lack some columns."""
     arrow: Any = import_library("pyarrow", "querying a sweep", "sweeps")
     dataset: Any = import_library("pyarrow.dataset", "querying a sweep", "sweeps")
@@ -182,9 +182,9 @@ def plot(folder: str | Path, x: str, y: str, by: str | None = None) -> Figure:
     from matplotlib.figure import Figure
 
     columns: dict[str, None] = dict.fromkeys([x, y, *([by] if by else [])])
-    listed = ", ".join(_quoted(name) for name in columns)
+    listed = ", ".join(_quote_column(name) for name in columns)
     table = run_sql(
-        folder, f"SELECT {listed} FROM rows WHERE {_quoted(y)} IS NOT NULL ORDER BY sample"
+        folder, f"SELECT {listed} FROM rows WHERE {_quote_column(y)} IS NOT NULL ORDER BY sample"
     )
     figure = Figure(figsize=(8, 4.5), layout="constrained")
     axes = figure.subplots()
@@ -195,13 +195,13 @@ def plot(folder: str | Path, x: str, y: str, by: str | None = None) -> Figure:
             break
         _plot_series(axes, part, (x, y), str(name), proportion)
     axes.set_xlabel(x)
-    axes.set_ylabel(f"{y}: share of worlds, 95 % interval" if proportion else _label(y))
+    axes.set_ylabel(f"{y}: share of worlds, 95 % interval" if proportion else _create_label(y))
     if by:
         axes.legend(title=by, fontsize=8)
     return figure
 
 
-def _label(outcome: str) -> str:
+def _create_label(outcome: str) -> str:
     """Create an axis label: the outcome with its unit."""
     unit = outcome_unit(outcome)
     return (
@@ -224,7 +224,7 @@ def _plot_series(
         index = groups if groups is not None else part[x].map({v: k for k, v in enumerate(centers)})
         counts = part.assign(bin=index).groupby("bin")[y].agg(["sum", "count", "mean"])
         pairs = counts[["sum", "count"]].to_numpy()
-        limits = np.array([wilson(int(ones), int(total)) for ones, total in pairs])
+        limits = np.array([wilson_interval(int(ones), int(total)) for ones, total in pairs])
         mean = counts["mean"].to_numpy()
         positions = [centers[int(k)] for k in counts.index]
         bars, style = np.abs(limits.T - mean), "o-" if numeric else "o"
@@ -274,20 +274,20 @@ def report(folder: str | Path, plots: Sequence[Sequence[str]] = ()) -> str:
         "<h1>Sweep</h1>",
         f"<p>{int(counts['worlds'])} worlds, {int(counts['failed'])} failed.</p>",
         "<h2>Columns</h2>",
-        _html_table(summary[columns]),
+        _format_html_table(summary[columns]),
     ]
     if len(reasons):
-        body += ["<h2>Failures</h2>", _html_table(reasons)]
+        body += ["<h2>Failures</h2>", _format_html_table(reasons)]
     for x, y, *by in plots:
         body += [
             f"<h2>{escape(y)} by {escape(x)}</h2>",
-            dots(plot(folder, x, y, *by), f"{y} by {x}"),
+            embed_png(plot(folder, x, y, *by), f"{y} by {x}"),
         ]
     spec = {name: value for name, value in last_spec(Path(folder)).items() if name != CHUNKS}
     if spec:
         text = json.dumps(spec, indent=1)
         body += ["<h2>Spec</h2>", f"<pre>{escape(text)}</pre>"]
-    return document("Sweep", body)
+    return build_document("Sweep", body)
 
 
 def last_spec(folder: Path) -> dict[str, Any]:
@@ -305,13 +305,13 @@ def last_spec(folder: Path) -> dict[str, Any]:
     return {**spec, CHUNKS: set(spec[CHUNKS])} if CHUNKS in spec else spec
 
 
-def _html_table(frame: Any) -> str:
+def _format_html_table(frame: Any) -> str:
     """Format a data frame as an HTML table."""
     numbers = [k for k, kind in enumerate(frame.dtypes) if kind.kind in "fiu"]
     rows = [["" if v is None or v != v else str(v) for v in row] for row in frame.to_numpy()]
-    return table([str(c) for c in frame.columns], rows, numbers)
+    return build_table([str(c) for c in frame.columns], rows, numbers)
 
 
-def _quoted(name: str) -> str:
+def _quote_column(name: str) -> str:
     """Quote the name of a column for SQL."""
     return '"' + name.replace('"', '""') + '"'

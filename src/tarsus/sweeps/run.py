@@ -234,7 +234,7 @@ def _run(
     # missing chunks: large ones first, starting at a random one, so that runs that share the folder
     # work on different chunks
     _write_spec(store, spec, list(chunks))
-    finished = store.finished()
+    finished = store.finished_digests()
     missing = [digest for digest in chunks if digest not in finished]
     offset = int.from_bytes(os.urandom(4), "big") % max(len(missing), 1)
     missing = sorted(missing[offset:] + missing[:offset], key=lambda digest: chunks[digest][1])

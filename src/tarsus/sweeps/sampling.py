@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tarsus.errors import InvalidValue, unknown_name
+from tarsus.errors import InvalidValue, unknown_name_error
 
 Array = NDArray[np.float64]
 METHODS = ("grid", "latin", "random")
@@ -23,7 +23,7 @@ class Axis(ABC):
     name: str
 
     @abstractmethod
-    def at(self, share: Array) -> list[Any]:
+    def values_at(self, share: Array) -> list[Any]:
         """Compute the values at positions (n,) along the axis, 0 to 1."""
 
     @abstractmethod
@@ -36,7 +36,7 @@ class Axis(ABC):
         known = ("low", "high", "log", "steps", "whole")
         for key in table:
             if key not in known:
-                raise unknown_name(f"entry of the range of {name}", key, known)
+                raise unknown_name_error(f"entry of the range of {name}", key, known)
         try:
             low, high = float(table["low"]), float(table["high"])
             steps = int(table.get("steps", 0))
@@ -76,7 +76,7 @@ class RangeAxis(Axis):
     steps: int = 0
     whole: bool = False
 
-    def at(self, share: Array) -> list[Any]:
+    def values_at(self, share: Array) -> list[Any]:
         if self.log:
             values = self.low * (self.high / self.low) ** share
         else:
@@ -88,7 +88,7 @@ class RangeAxis(Axis):
             raise InvalidValue(
                 f"{self.name}: a range on a grid needs steps, such as steps = 5.", self.name
             )
-        return self.at(np.linspace(0, 1, self.steps) if self.steps > 1 else np.zeros(1))
+        return self.values_at(np.linspace(0, 1, self.steps) if self.steps > 1 else np.zeros(1))
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class ListAxis(Axis):
 
     values: tuple[Any, ...]
 
-    def at(self, share: Array) -> list[Any]:
+    def values_at(self, share: Array) -> list[Any]:
         indices = np.minimum((share * len(self.values)).astype(int), len(self.values) - 1)
         return [self.values[k] for k in indices]
 
@@ -132,4 +132,6 @@ def sample_axes(
     if method == "latin":
         order = np.stack([random.permutation(count) for _ in ordered]) if ordered else positions
         positions = (order + positions) / count
-    return {axis.name: axis.at(share) for axis, share in zip(ordered, positions, strict=True)}
+    return {
+        axis.name: axis.values_at(share) for axis, share in zip(ordered, positions, strict=True)
+    }

@@ -35,7 +35,7 @@ from pathlib import Path
 from typing import Any
 
 from tarsus import registry
-from tarsus.errors import IncompatibleOptions, InvalidValue, unknown_name
+from tarsus.errors import IncompatibleOptions, InvalidValue, unknown_name_error
 from tarsus.files import read_toml
 from tarsus.sweeps import entries
 from tarsus.sweeps.sampling import METHODS, Axis, ListAxis
@@ -111,7 +111,7 @@ class SweepSpec:
                 entries.check_value(name, value)
         # sampling
         if self.method not in METHODS:
-            raise unknown_name("sampling method", str(self.method), METHODS)
+            raise unknown_name_error("sampling method", str(self.method), METHODS)
         if self.method != "grid" and not 1 <= self.count <= MAX_WORLDS:
             raise InvalidValue(
                 f"count must be a whole number from 1 to {MAX_WORLDS:g}, not {self.count}.",
@@ -173,12 +173,12 @@ def from_tables(tables: Mapping[str, Any], folder: Path = Path()) -> SweepSpec:
     """
     for table, value in tables.items():
         if table not in TABLES:
-            raise unknown_name("table of a sweep", table, TABLES)
+            raise unknown_name_error("table of a sweep", table, TABLES)
         if not isinstance(value, Mapping):
             raise InvalidValue(f"[{table}] must be a table, not {value!r}.", table)
         for name in value:
             if (known := TABLES[table]) is not None and name not in known:
-                raise unknown_name(f"entry of [{table}]", name, known)
+                raise unknown_name_error(f"entry of [{table}]", name, known)
     # names and values
     fixed = dict(_flatten("", tables.get("fixed", {})))
     varied = dict(_flatten("", tables.get("vary", {}), axes=True))

@@ -41,7 +41,7 @@ class Store:
         """Return the path of a chunk's rows."""
         return self.folder / CHUNKS / f"{digest}.parquet"
 
-    def finished(self) -> set[str]:
+    def finished_digests(self) -> set[str]:
         """Find the digests of all finished chunks."""
         return {path.stem for path in (self.folder / CHUNKS).glob("*.parquet")}
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tarsus.algebra.intervals import Z95, wilson
+from tarsus.algebra.intervals import Z95, wilson_interval
 from tarsus.sweeps.proportions import is_proportion, outcome_unit
 from tarsus.sweeps.query import failures, last_spec, run_sql
 from tarsus.viewer.tables import TextTable
@@ -59,7 +59,7 @@ def estimate(values: Any, share: bool) -> MeanOutcome | None:
         return None
     mean = float(finite.mean())
     if share:
-        return MeanOutcome(mean, *wilson(int(finite.sum()), len(finite)), True)
+        return MeanOutcome(mean, *wilson_interval(int(finite.sum()), len(finite)), True)
     half = Z95 * float(finite.std(ddof=1)) / math.sqrt(len(finite)) if len(finite) > 1 else math.inf
     return MeanOutcome(mean, mean - half, mean + half, False)
 
@@ -103,7 +103,7 @@ def tables(folder: str | Path) -> tuple[TextTable, str]:
         "value",
         "worlds",
         "failed",
-        *(_heading(name, cells[0].outcomes[name]) for name in names),
+        *(_format_heading(name, cells[0].outcomes[name]) for name in names),
     ]
     rows, previous = list[list[str]](), ""
     for cell in cells:
@@ -160,7 +160,7 @@ def _format_value(value: Any) -> str:
     return f"{value:.4g}"
 
 
-def _heading(name: str, outcome: MeanOutcome | None) -> str:
+def _format_heading(name: str, outcome: MeanOutcome | None) -> str:
     """Format the heading of an outcome, with its unit."""
     if outcome is not None and outcome.share:
         return f"{name} / %"

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from tarsus.dynamics.robot import Robot
 from tarsus.model.mechanism import Mechanism
 from tarsus.morphology.rotors import with_rotors
-from tarsus.morphology.strides import crouch, strides, why_no_strides
+from tarsus.morphology.strides import crouch, find_strides, why_no_strides
 from tarsus.parameters import parameter
 from tarsus.tasks.base import (
     AXIAL,
@@ -28,7 +28,7 @@ from tarsus.tasks.base import (
     StateView,
     TermSource,
     TrainingDefaults,
-    fitted_value,
+    require_fitted,
 )
 
 UPRIGHT_COSINE = 0.5  # a base tilted by more than 60 degrees has fallen
@@ -73,7 +73,7 @@ TROT = GaitDefaults(speed=(0.3, 1.0), lift=0.04, frequency=2.5, crouch=0.8, stif
 class GaitTask(LearningTask):
     """Follow a commanded velocity; a clock prescribes which feet are on the ground.
 
-    `fitted` replaces None by the default of the robot.
+    `fit` replaces None by the default of the robot.
     """
 
     speed: Range | None = parameter(
@@ -103,11 +103,11 @@ class GaitTask(LearningTask):
         None, "s", "duration of an episode; none: the robot's", "(0, inf)"
     )
 
-    def suits(self, mechanism: Mechanism) -> str | None:
-        return super().suits(mechanism) or why_no_strides(mechanism)
+    def why_unsuitable(self, mechanism: Mechanism) -> str | None:
+        return super().why_unsuitable(mechanism) or why_no_strides(mechanism)
 
     def training_defaults(self, mechanism: Mechanism) -> TrainingDefaults:
-        if len(strides(mechanism)) == 4:
+        if len(find_strides(mechanism)) == 4:
             return TrainingDefaults()
         ppo = {
             "rounds": 700,
@@ -118,42 +118,44 @@ class GaitTask(LearningTask):
         }
         return TrainingDefaults(methods={"ppo": ppo})
 
-    def fitted(self, robot: Robot) -> Self:
+    def fit(self, robot: Robot) -> Self:
         defaults = gait_defaults(robot)._asdict()
         return replace(self, **{k: v for k, v in defaults.items() if getattr(self, k, v) is None})
 
-    def prepared(self, robot: Robot) -> Robot:
+    def prepare(self, robot: Robot) -> Robot:
         """Bend the robot's knees enough to walk, and add rotor inertias."""
-        return crouch(with_rotors(robot, self.rotor), fitted_value(self.crouch))
+        return crouch(with_rotors(robot, self.rotor), require_fitted(self.crouch))
 
     def contacts(self, mechanism: Mechanism) -> tuple[str, ...]:
         """Return the farthest point of each leg, or the corners of its sole."""
-        return tuple(foot for leg in strides(mechanism) for foot in leg.feet)
+        return tuple(foot for leg in find_strides(mechanism) for foot in leg.feet)
 
     def moved_motors(self, mechanism: Mechanism) -> tuple[int, ...]:
         """Find the motors of the legs."""
-        joints = {joint for leg in strides(mechanism) for joint in leg.joints}
+        joints = {joint for leg in find_strides(mechanism) for joint in leg.joints}
         return tuple(k for k, motor in enumerate(mechanism.actuators) if motor.joint in joints)
 
     def stiffness_factor(self) -> float:
-        return fitted_value(self.stiffness)
+        return require_fitted(self.stiffness)
 
     def commands(self) -> Mapping[str, Range]:
-        return {"speed": fitted_value(self.speed), "sideways": self.sideways, "turn": self.turn}
+        return {"speed": require_fitted(self.speed), "sideways": self.sideways, "turn": self.turn}
 
     def reference_motion(self, mechanism: Mechanism, stand: NDArray[np.float64], clock: SX) -> SX:
         """Lift the feet alternately, without moving forwards."""
         motors = [actuator.joint for actuator in mechanism.actuators]
         offsets = SX.zeros(len(motors))
-        swing = ca.sin(2 * np.pi * fitted_value(self.frequency) * clock)
-        for leg in strides(mechanism):
+        swing = ca.sin(2 * np.pi * require_fitted(self.frequency) * clock)
+        for leg in find_strides(mechanism):
             up = ca.fmax(-swing if leg.half == 0 else swing, 0)
-            for joint, angle in zip(leg.joints, leg.lifted(fitted_value(self.lift)), strict=True):
+            for joint, angle in zip(
+                leg.joints, leg.lift_offsets(require_fitted(self.lift)), strict=True
+            ):
                 offsets[motors.index(joint)] = angle * up
         return offsets
 
     def observations(self, now: StateView) -> Mapping[str, Observed]:
-        frequency = fitted_value(self.frequency)
+        frequency = require_fitted(self.frequency)
         phase = 2 * np.pi * frequency * now.clock
         clock = ca.vertcat(ca.sin(phase), ca.cos(phase))
         waves = tuple(
@@ -207,7 +209,7 @@ class GaitTask(LearningTask):
         # additional terms for two legs
         if defaults.straight:
             terms["straight"] = -defaults.straight * ca.sqrt(turn_error**2 + 1e-4)
-        if soles := [leg.sole for leg in strides(now.kin.mechanism) if leg.sole]:
+        if soles := [leg.sole for leg in find_strides(now.kin.mechanism) if leg.sole]:
             terms["level"] = -LEVEL_SOLES_WEIGHT * sum(
                 (_slope(now, *sole) for sole in soles), SX(0)
             )
@@ -227,8 +229,8 @@ class GaitTask(LearningTask):
 
     def _timing(self, now: StateView) -> SX:
         """Compute the fraction of legs that are in contact exactly when the clock prescribes it."""
-        legs = strides(now.kin.mechanism)
-        first = ca.sin(2 * np.pi * fitted_value(self.frequency) * now.clock) >= 0
+        legs = find_strides(now.kin.mechanism)
+        first = ca.sin(2 * np.pi * require_fitted(self.frequency) * now.clock) >= 0
         correct = SX(0)
         for leg in legs:
             stance = first if leg.half == 0 else ca.logic_not(first)
@@ -246,7 +248,7 @@ def gait_defaults(mechanism: Mechanism) -> GaitDefaults:
     Four legs trot with the values of a robot of knee height. Two legs of length L walk, in units of
     sqrt(g L) and sqrt(g / L).
     """
-    legs = strides(mechanism)
+    legs = find_strides(mechanism)
     if len(legs) == 4:
         return TROT
     length = float(np.mean([leg.length for leg in legs]))

@@ -254,15 +254,15 @@ class LearningTask(ABC):
         """Whether episodes start at random positions and poses, touching the ground."""
         return self.start_tilt > 0 or self.start_distance > 0 or self.has_levels
 
-    def suits(self, mechanism: Mechanism) -> str | None:
+    def why_unsuitable(self, mechanism: Mechanism) -> str | None:
         """Return None, or one sentence that explains why this robot cannot perform the task."""
         return None if mechanism.floating else "its base is fixed."
 
-    def fitted(self, robot: Robot) -> Self:
+    def fit(self, robot: Robot) -> Self:
         """Take the open settings of the task from the robot; by default return it unchanged."""
         return self
 
-    def prepared(self, robot: Robot) -> Robot:
+    def prepare(self, robot: Robot) -> Robot:
         """Modify the robot as the task requires; by default return it unchanged."""
         return robot
 
@@ -340,11 +340,11 @@ class LearningTask(ABC):
         """Compute whether the episode ends as a failure, 0 or 1."""
 
 
-def fitted_value(value: T | None) -> T:
-    """Return a setting that `fitted` has filled in; raise UnmetCondition if it is still open."""
+def require_fitted(value: T | None) -> T:
+    """Return a setting that `fit` has filled in; raise UnmetCondition if it is still open."""
     if value is None:
         raise UnmetCondition(
-            "some settings of the task depend on the robot: call task.fitted(robot) first.",
-            "fitted",
+            "some settings of the task depend on the robot: call task.fit(robot) first.",
+            "fit",
         )
     return value

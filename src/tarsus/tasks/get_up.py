@@ -95,8 +95,8 @@ class GetUp(LearningTask):
         1.0, "[1]", "back-EMF damping of a joint, in units of torque over velocity limit", "[0, 10]"
     )
 
-    def suits(self, mechanism: Mechanism) -> str | None:
-        return super().suits(mechanism) or why_no_diagonal_legs(mechanism)
+    def why_unsuitable(self, mechanism: Mechanism) -> str | None:
+        return super().why_unsuitable(mechanism) or why_no_diagonal_legs(mechanism)
 
     def training_defaults(self, mechanism: Mechanism) -> TrainingDefaults:
         ppo = {
@@ -120,7 +120,7 @@ class GetUp(LearningTask):
     def _soft_ground(self, mechanism: Mechanism) -> dict[str, float]:
         """Choose ground stiffness and damping, soft for the robot and stable at TRAINING_DT."""
         # from weight and size
-        robot, dt = self.prepared(Robot.of(mechanism)), TRAINING_DT
+        robot, dt = self.prepare(Robot.of(mechanism)), TRAINING_DT
         share, g = robot.mass / 4, float(np.linalg.norm(robot.gravity_acceleration))
         length = np.mean([sum(leg.lengths) for leg in find_legs(robot)])
         c = share * g / (STATIC_DEPTH * length)
@@ -136,7 +136,7 @@ class GetUp(LearningTask):
         c, d = (float(f"{scale * value:.2g}") for value in (c, d))
         return {"c_N": c, "c_T": c, "d_N": d, "d_T": d}
 
-    def prepared(self, robot: Robot) -> Robot:
+    def prepare(self, robot: Robot) -> Robot:
         """Add contacts on trunk and thighs, rotor inertias and back-EMF to the robot."""
         robot = crouch(robot, self.crouch)
         robot = with_back_emf(with_rotors(robot, self.rotor), self.brake)

@@ -46,8 +46,8 @@ class JumpTo(LearningTask):
     command_interval: float = parameter(3.0, "s", "time between command changes", "(0, inf)")
     push: float | None = parameter(0.0, "m/s", "largest velocity change by a push", "[0, inf)")
 
-    def suits(self, mechanism: Mechanism) -> str | None:
-        return super().suits(mechanism) or why_no_diagonal_legs(mechanism)
+    def why_unsuitable(self, mechanism: Mechanism) -> str | None:
+        return super().why_unsuitable(mechanism) or why_no_diagonal_legs(mechanism)
 
     def training_defaults(self, mechanism: Mechanism) -> TrainingDefaults:
         return TrainingDefaults(methods={"ppo": {"rounds": 200, "fall_penalty": 5}})

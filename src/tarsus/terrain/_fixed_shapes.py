@@ -17,7 +17,7 @@ from tarsus import registry
 from tarsus.errors import InvalidFile, InvalidValue, Unsupported, join_names
 from tarsus.model.files import add_file_to_errors, check_file_exists, import_library
 from tarsus.model.mjcf_compile import compile_model
-from tarsus.model.mjcf_contacts import colliding
+from tarsus.model.mjcf_contacts import find_colliding_geoms
 from tarsus.model.mjcf_source import Source
 from tarsus.terrain.base import Terrain
 
@@ -78,10 +78,10 @@ class FixedShapes:
         if wide:
             names = join_names([self._geom_name(geom) for geom in wide], MAX_LISTED)
             LOG.warning("%s: treating %s as an unbounded floor.", self.name, names)
-        level, shapes = self._floor_height(wide), self._others(wide)
+        level, shapes = self._floor_height(wide), self._other_shapes(wide)
         if not shapes:
             assert level is not None
-            return _floor(level)
+            return _create_level_ground(level)
         few = len(shapes) <= MAX_BOXES
         if level is not None and few and all(map(self._is_upright_box, shapes)):
             return self._boxes(shapes, level)
@@ -111,7 +111,7 @@ class FixedShapes:
         tops += [float(self.data.geom_xpos[g][2] + self.model.geom_size[g][2]) for g in wide]
         return max(tops, default=None)
 
-    def _others(self, wide: list[int]) -> list[int]:
+    def _other_shapes(self, wide: list[int]) -> list[int]:
         known = set(wide)
         return [g for g in self.geoms if self.model.geom_type[g] != PLANE and g not in known]
 
@@ -142,7 +142,7 @@ class FixedShapes:
         top = center[:, 2] + half[:, 2]
         visible = top > level + LEVEL_TOLERANCE
         if not visible.any():
-            return _floor(level)
+            return _create_level_ground(level)
         half, center, top = half[visible], center[visible], top[visible]
         rotations = [
             self._rotation(geom) for geom, above in zip(shapes, visible, strict=True) if above
@@ -151,7 +151,7 @@ class FixedShapes:
         half[:, 2], center[:, 2] = (top - bottom) / 2, (top + bottom) / 2
         available = ROUNDING_FRACTION * (top - level).min()
         edge = min(EDGE_RADIUS, available / 5, half[:, :2].min())
-        return _terrain(
+        return _create_terrain(
             "boxes",
             position=center,
             half_sizes=half,
@@ -169,7 +169,7 @@ class FixedShapes:
         center = self.data.geom_xpos[geom]
         values = np.array(m.hfield_data[first : first + rows * columns], dtype=float)
         heights = center[2] + scale * values.reshape(rows, columns)
-        return _terrain(
+        return _create_terrain(
             "heightfield",
             heights if level is None else np.maximum(heights, level),
             (2 * x / (columns - 1), 2 * y / (rows - 1)),
@@ -210,7 +210,7 @@ class FixedShapes:
                 self.name,
                 floor,
             )
-        return _terrain("heightfield", heights, cell, origin=cell * first)
+        return _create_terrain("heightfield", heights, cell, origin=cell * first)
 
     def _bounds(self, shapes: list[int]) -> tuple[Array, Array]:
         """Compute the lower and upper corner (3,) of the bounding box of shapes, m."""
@@ -231,7 +231,7 @@ def _read(file: Path, stamp: int) -> FixedShapes:
         model = compile_model(Source.of("", file))
     data = mujoco.MjData(model)
     mujoco.mj_kinematics(model, data)
-    geoms = list(_fixed(model))
+    geoms = list(_find_fixed(model))
     if not geoms:
         raise InvalidFile(f"{file.name}: no geom that collides is fixed to the world.", file)
     # rays hit only these geoms, also transparent ones, and planes are unbounded
@@ -242,17 +242,21 @@ def _read(file: Path, stamp: int) -> FixedShapes:
     return FixedShapes(model, data, geoms, file.name)
 
 
-def _fixed(model: Any) -> Iterator[int]:
-    for geom in colliding(model):
+def _find_fixed(model: Any) -> Iterator[int]:
+    for geom in find_colliding_geoms(model):
         if model.body_weldid[model.geom_bodyid[geom]] == 0:
             yield geom
 
 
-def _floor(level: float) -> Terrain:
+def _create_level_ground(level: float) -> Terrain:
     """Create level ground at a height, m."""
-    return _terrain("heightfield", np.full((2, 2), level)) if level else _terrain("plane")
+    return (
+        _create_terrain("heightfield", np.full((2, 2), level))
+        if level
+        else _create_terrain("plane")
+    )
 
 
-def _terrain(name: str, *args: Any, **kwargs: Any) -> Terrain:
+def _create_terrain(name: str, *args: Any, **kwargs: Any) -> Terrain:
     """Create a terrain by name."""
     return registry.member_class("tarsus.terrain", "terrain", name, Terrain)(*args, **kwargs)

@@ -14,7 +14,7 @@ LEVEL = SX(
 )  # the frame of level ground: normal z, tangents x and y
 
 
-def touch(point: SX, height: SX, along_x: SX, along_y: SX) -> tuple[SX, SX]:
+def distance_and_frame(point: SX, height: SX, along_x: SX, along_y: SX) -> tuple[SX, SX]:
     """Compute the distance to first order, (z - h) / sqrt(1 + |grad h|^2), and the frame.
 
     Tangent 1 lies above the x axis, tangent 2 to its left; both turn continuously with the slopes.
@@ -37,7 +37,7 @@ def require_positive(owner: str, **values: ArrayLike) -> None:
         array = np.asarray(value, float)
         if not (np.isfinite(array).all() and (array > 0).all()):
             raise InvalidValue(
-                f"{owner}: {name} must be positive, not {_first_invalid(array)}.", name
+                f"{owner}: {name} must be positive, not {_find_first_invalid(array)}.", name
             )
 
 
@@ -50,7 +50,7 @@ def require_finite(owner: str, **values: ArrayLike) -> None:
             )
 
 
-def _first_invalid(values: NDArray) -> str:
+def _find_first_invalid(values: NDArray) -> str:
     """Find the first number that is not finite and positive, as text."""
     wrong = values[~(np.isfinite(values) & (values > 0))]
     return f"{wrong.ravel()[0]:g}"

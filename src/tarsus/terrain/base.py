@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from tarsus.parameters import check
 from tarsus.program.ir.trace import Builder
 from tarsus.terrain._graph import columns as columns
-from tarsus.terrain._graph import touch as touch
+from tarsus.terrain._graph import distance_and_frame as distance_and_frame
 
 MAX_SLOPE = 3.0  # 72 degrees, steeper than any ground that a robot walks on
 

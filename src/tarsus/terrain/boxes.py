@@ -128,14 +128,14 @@ class Boxes(Terrain):
     def surface(self, point: SX, p: Any) -> tuple[SX, SX]:
         position = SX.sym("at", 3)
         boxes = [self._from_box(position, box) for box in ca.vertsplit(p.boxes, NUMBERS)]
-        distance = self._filled(position[2] - p.ground, ca.mmin(ca.vertcat(*boxes)))
+        distance = self._fillet_distance(position[2] - p.ground, ca.mmin(ca.vertcat(*boxes)))
         surface = ca.substitute(
             ca.vertcat(distance, ca.gradient(distance, position)), position, point
         )
         # deep inside, where two sides are equally near, the gradient may vanish
         steep = ca.sumsqr(surface[1:])
         normal = ca.if_else(steep > 0, surface[1:] / ca.sqrt(steep), ca.vertcat(0, 0, 1))
-        return surface[0], _frame(normal)
+        return surface[0], _build_frame(normal)
 
     def top_edges(self, p: Any) -> list[tuple[SX, SX]]:
         edges = []
@@ -175,7 +175,7 @@ class Boxes(Terrain):
         outside = _length(*(ca.fmax(side, 0) for side in (along, across, above)))
         return outside + ca.fmin(ca.fmax(ca.fmax(along, across), above), 0) - r
 
-    def _filled(self, a: SX, b: SX) -> SX:
+    def _fillet_distance(self, a: SX, b: SX) -> SX:
         """Compute the distance to two surfaces with a fillet in the corner between them."""
         R = self.corner_radius
         return ca.fmax(R, ca.fmin(a, b)) - _length(ca.fmax(R - a, 0), ca.fmax(R - b, 0))
@@ -192,7 +192,7 @@ def _length(*sides: SX) -> SX:
     return ca.sqrt(sum((side * side for side in sides), SX(MIN_LENGTH**2)))
 
 
-def _frame(normal: SX) -> SX:
+def _build_frame(normal: SX) -> SX:
     """Build the rows normal, tangent 1, tangent 2 of a contact frame.
 
     The axes z, x, y are turned the shortest way, so that z becomes the normal.

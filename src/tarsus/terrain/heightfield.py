@@ -166,14 +166,14 @@ class HeightField(Terrain):
         places = [(point[:2] - p.origin) / SX(self._cell) for point in points]
         nearest = [ca.floor(position + 0.5) for position in places]
         heights = entries(
-            p.lookup("heights", ca.vertcat(*(self._around(node) for node in nearest)))
+            p.lookup("heights", ca.vertcat(*(self._neighbors(node) for node in nearest)))
         )
         return [
             self._touch(point, position - node, heights[9 * k : 9 * k + 9])
             for k, (point, position, node) in enumerate(zip(points, places, nearest, strict=True))
         ]
 
-    def _around(self, node: SX) -> SX:
+    def _neighbors(self, node: SX) -> SX:
         """Find the indices (9,) of a node (column, row) and its neighbors, row by row.
 
         Nodes beyond the border take the index of the border.
@@ -186,13 +186,15 @@ class HeightField(Terrain):
     def _touch(self, point: SX, offset: SX, nine: list[SX]) -> tuple[SX, SX]:
         """Compute distance and frame at an offset (2,), in cells, from the middle height."""
         heights, slopes = zip(
-            *(self._between(nine[k : k + 3], offset[0]) for k in (0, 3, 6)), strict=True
+            *(self._interpolate(nine[k : k + 3], offset[0]) for k in (0, 3, 6)), strict=True
         )
-        height, along_y = self._between(list(heights), offset[1])
-        along_x, _ = self._between(list(slopes), offset[1])
-        return _graph.touch(point, height, along_x / self._cell[0], along_y / self._cell[1])
+        height, along_y = self._interpolate(list(heights), offset[1])
+        along_x, _ = self._interpolate(list(slopes), offset[1])
+        return _graph.distance_and_frame(
+            point, height, along_x / self._cell[0], along_y / self._cell[1]
+        )
 
-    def _between(self, three: list[SX], t: SX) -> tuple[SX, SX]:
+    def _interpolate(self, three: list[SX], t: SX) -> tuple[SX, SX]:
         """Interpolate value and slope per cell of the line through three values at -1, 0 and 1.
 
         Both are averaged around t over `rounding`.

@@ -69,4 +69,4 @@ class Rough(Terrain):
             angle = ca.dot(wave, point[:2]) + phase
             height += p.heights[k] * ca.sin(angle)
             along += p.heights[k] * ca.cos(angle) * wave
-        return _graph.touch(point, height, along[0], along[1])
+        return _graph.distance_and_frame(point, height, along[0], along[1])

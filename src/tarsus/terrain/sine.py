@@ -47,9 +47,9 @@ class Sine(Terrain):
         if self.heading is not None:
             phase = ca.dot(p.wave, point[:2])
             along = p.amplitude * ca.cos(phase) * p.wave
-            return _graph.touch(point, p.amplitude * ca.sin(phase), along[0], along[1])
+            return _graph.distance_and_frame(point, p.amplitude * ca.sin(phase), along[0], along[1])
         x, y, slope = p.wavenumber * point[0], p.wavenumber * point[1], p.amplitude * p.wavenumber
         height = p.amplitude * ca.sin(x) * ca.sin(y)
-        return _graph.touch(
+        return _graph.distance_and_frame(
             point, height, slope * ca.cos(x) * ca.sin(y), slope * ca.sin(x) * ca.cos(y)
         )

@@ -53,15 +53,15 @@ class Surface(Terrain):
             raise InvalidValue(
                 "Surface needs a function: Surface(height=lambda x, y: ...).", "height"
             )
-        self._traced(SX.sym("x"), SX.sym("y"))
+        self._trace(SX.sym("x"), SX.sym("y"))
 
     def surface(self, point: SX, p: Any) -> tuple[SX, SX]:
         xy = SX.sym("xy", 2)
-        height = self._traced(xy[0], xy[1])
+        height = self._trace(xy[0], xy[1])
         below = ca.substitute(ca.vertcat(height, ca.gradient(height, xy)), xy, point[:2])
-        return _graph.touch(point, below[0], below[1], below[2])
+        return _graph.distance_and_frame(point, below[0], below[1], below[2])
 
-    def _traced(self, x: SX, y: SX) -> SX:
+    def _trace(self, x: SX, y: SX) -> SX:
         assert self.height is not None
         # call the user's function on symbols
         try:

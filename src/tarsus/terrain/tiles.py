@@ -69,7 +69,7 @@ class Tiles(Terrain):
         height = self._height(position, p)
         surface = ca.vertcat(height, ca.gradient(height, position))
         height, *slopes = ca.vertsplit(ca.substitute(surface, position, point[:2]))
-        return _graph.touch(point, height, *slopes)
+        return _graph.distance_and_frame(point, height, *slopes)
 
     def _height(self, position: SX, p: Any) -> SX:
         """Compute the height of the ground at a position (2,), m."""

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tarsus.model.mechanism import Body, Candidate, Inertia, Joint, LoopJoint, Mechanism
 from tarsus.model.merge import merge
-from tarsus.model.objects import Thing
+from tarsus.model.objects import FreeObject
 from tarsus.model.outline import rim
 from tarsus.model.solids import Capsule, Cuboid
 
@@ -56,7 +56,7 @@ def cylinder(mass: float = 3.0, radius: float = WHEEL, half: float = 0.05) -> Me
     across = mass * (3 * radius**2 + (2 * half) ** 2) / 12
     lying = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]])
     rims = [
-        Candidate(f"rim_{k}", 0, np.array([0, end, 0]), outline=rim(radius, k % 3).rotated(lying))
+        Candidate(f"rim_{k}", 0, np.array([0, end, 0]), outline=rim(radius, k % 3).rotate(lying))
         for k, end in enumerate(np.repeat([half, -half], 3))
     ]
     return _free("cylinder", mass, np.diag([across, along, across]), tuple(rims))
@@ -208,7 +208,7 @@ def pose(position: ArrayLike, angle: float = 0.0, axis: ArrayLike = (0.0, 1.0, 0
     )
 
 
-def on_slope(angle: ArrayLike, height: float) -> Array:
+def pose_on_slope(angle: ArrayLike, height: float) -> Array:
     """Compute the coordinates (worlds, 7) of a body that lies flat on slopes through the origin.
 
     Parameters
@@ -250,7 +250,9 @@ def _free(
     return Mechanism(name, (body,), candidates, gravity_acceleration=gravity)
 
 
-def row(*things: Thing, gravity: Vector = GRAVITY, ground: bool = True) -> Mechanism:
+def combine_objects(
+    *things: FreeObject, gravity: Vector = GRAVITY, ground: bool = True
+) -> Mechanism:
     """Combine objects in one world; the first is the robot.
 
     Only the lower corners of boxes touch the ground; without `ground` nothing does.
@@ -261,7 +263,7 @@ def row(*things: Thing, gravity: Vector = GRAVITY, ground: bool = True) -> Mecha
     return replace(whole, name=name, candidates=low, gravity_acceleration=gravity)
 
 
-def door(*things: Thing, mass: float = 5.0, width: float = 0.8) -> Mechanism:
+def door(*things: FreeObject, mass: float = 5.0, width: float = 0.8) -> Mechanism:
     """Build a door (kg; width, m) on a hinge along z, and objects, without gravity.
 
     At angle zero the door lies along x.
@@ -275,7 +277,7 @@ def door(*things: Thing, mass: float = 5.0, width: float = 0.8) -> Mechanism:
     return replace(whole, candidates=(), gravity_acceleration=(0.0, 0.0, 0.0))
 
 
-def pusher(*things: Thing, mass: float = 1.0, height: float = 0.05) -> Mechanism:
+def pusher(*things: FreeObject, mass: float = 1.0, height: float = 0.05) -> Mechanism:
     """Build a ball (kg) on a slide along x at a height in m, and objects that it can push.
 
     Contacts between the ball and the objects have no friction.

@@ -17,7 +17,7 @@ from tarsus.dynamics.kinematics import kinematics
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import join_names
 from tarsus.morphology import posture
-from tarsus.morphology.feet import feet, soles
+from tarsus.morphology.feet import find_feet, find_soles
 from tarsus.simulation.simulation import Simulation
 
 Array = NDArray[np.float64]
@@ -26,14 +26,14 @@ SPRING_TOLERANCE = 0.02  # rad or m: larger deflections of springs lower a leg o
 MOTION_TOLERANCE = 1e-6  # [1]: a joint with a smaller share of a motion does not take part in it
 
 
-def moving(robot: Robot, joints: Sequence[str]) -> str:
+def moving_joints(robot: Robot, joints: Sequence[str]) -> str:
     """Name the joints that moved: those without a motor, or all if every joint has one."""
     driven = {motor.joint for motor in robot.actuators}
     limp = [name for name in joints if name not in driven]
     return f"no motor at {join_names(limp, MAX_LISTED)}" if limp else join_names(joints, MAX_LISTED)
 
 
-def reasons(simulation: Simulation, file_servos: bool) -> list[str]:
+def find_fall_reasons(simulation: Simulation, file_servos: bool) -> list[str]:
     """List properties of the robot and its servos that explain a fall.
 
     Parameters
@@ -48,7 +48,7 @@ def reasons(simulation: Simulation, file_servos: bool) -> list[str]:
         return []
     if not robot.candidates:
         return ["no collision shape"]
-    q, standing = robot.keyframes.get("stand", robot.neutral()), feet(robot)
+    q, standing = robot.keyframes.get("stand", robot.neutral()), find_feet(robot)
     if not standing:
         return ["no leg ends in a collision shape"]
     # motors
@@ -58,10 +58,10 @@ def reasons(simulation: Simulation, file_servos: bool) -> list[str]:
     elif limp := unsupported_joints(robot, q):
         causes.append(f"no motor at {join_names(limp, MAX_LISTED)}")
     # balance, servos, springs
-    if not posture.balanced(robot, q):
+    if not posture.is_balanced(robot, q):
         causes.append("center of mass not above the feet")
     if not file_servos and robot.actuators:
-        soft = servo.gains(robot, q, standing, simulation.dt).soft
+        soft = servo.size_gains(robot, q, standing, simulation.dt).soft
         if soft:
             causes.append(f"servos softer than gravity: {join_names(soft, MAX_LISTED)}")
     deflections = spring_deflections(robot, q)
@@ -106,7 +106,7 @@ def unsupported_joints(robot: Robot, q: Array) -> list[str]:
         for k, row in zip(columns, motions, strict=True)
         if np.abs(row).max(initial=0.0) > MOTION_TOLERANCE
     }
-    legs = sorted({i for body in soles(robot) for i in tree.path(robot, body)})
+    legs = sorted({i for body in find_soles(robot) for i in tree.support_path(robot, body)})
     return [
         robot.bodies[i].joint.name
         for i in legs
@@ -140,7 +140,7 @@ def spring_deflections(robot: Robot, q: Array) -> dict[str, float]:
         and body.joint.stiffness
         and u_slice.start not in driven
     }
-    lacking = static_forces(robot, q, feet(robot), [*driven, *springs])[len(driven) :]
+    lacking = static_forces(robot, q, find_feet(robot), [*driven, *springs])[len(driven) :]
     return {
         joint.name: abs(float(force)) / joint.stiffness
         for joint, force in zip(springs.values(), lacking, strict=True)

@@ -47,16 +47,16 @@ def print_rows(rows: Sequence[ValidationRow]) -> None:
     if table.row_count:
         console.print(table)
     if groups := merge_not_modeled(rows):
-        console.print(_not_modeled(groups, len({row.scene for row in rows})))
+        console.print(_build_not_modeled(groups, len({row.scene for row in rows})))
     counts = [f"{sum(row.status == s for row in rows)} {s}" for s in (PASS, FAIL, NOT_MODELED)]
     console.print(", ".join(counts))
     console.print(f"[dim]{NOTE}[/]")
     names = dict.fromkeys(row.stepper for row in rows if row.law == mujoco.NAME)
-    for line in mujoco.shown(names) if names else ():
+    for line in mujoco.format_settings(names) if names else ():
         console.print(f"[dim]{escape(line)}[/]")
 
 
-def _not_modeled(
+def _build_not_modeled(
     groups: Sequence[tuple[ValidationRow, list[str], list[str]]], scenes: int
 ) -> Table:
     """Build a table of the scenes that laws and steppers do not model, with the reasons."""

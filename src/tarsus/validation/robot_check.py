@@ -21,17 +21,17 @@ from numpy.typing import NDArray
 from tarsus import registry, robots
 from tarsus.dynamics import tree
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import TarsusError, unknown_name
+from tarsus.errors import TarsusError, unknown_name_error
 from tarsus.files import is_file
 from tarsus.model.robot_data import ARMS, LEGGED, file_of, robots_folder
-from tarsus.morphology.fall import MIN_HEIGHT_SHARE, MIN_UPRIGHT, upright
-from tarsus.morphology.feet import feet
+from tarsus.morphology.fall import MIN_HEIGHT_SHARE, MIN_UPRIGHT, uprightness
+from tarsus.morphology.feet import find_feet
 from tarsus.simulation.default_controller import STANDING_KEYFRAMES
 from tarsus.simulation.recording.divergence import Fault, find_fault
 from tarsus.simulation.recording.recorder import Interventions, Records, concatenate, record
 from tarsus.simulation.simulation import Simulation
 from tarsus.simulation.time_steps import step_count
-from tarsus.validation.fall_reasons import moving, reasons
+from tarsus.validation.fall_reasons import find_fall_reasons, moving_joints
 
 Array = NDArray[np.float64]
 BUILT_IN = "tarsus.robots"
@@ -110,7 +110,7 @@ def select_robots(names: Sequence[str]) -> dict[str, str]:
     chosen: dict[str, str] = {}
     for name in names:
         if name not in known and not is_file(Path(name)) and file_of(name) is None:
-            raise unknown_name("robot or file", name, known)
+            raise unknown_name_error("robot or file", name, known)
         chosen[name] = known.get(name, name)
     return chosen
 
@@ -149,7 +149,7 @@ def _row(name: str, file: str, seconds: float, options: Mapping[str, Any]) -> Ch
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             robot = load_with_feet(name, file, options)
-            return _best(name, shown, robot, seconds)
+            return _try_servos(name, shown, robot, seconds)
     except Exception as error:  # of any kind, so that the other robots are still checked
         known = isinstance(error, TarsusError)
         message = str(error) if known else f"{type(error).__name__}: {error}"
@@ -161,12 +161,12 @@ def _row(name: str, file: str, seconds: float, options: Mapping[str, Any]) -> Ch
         )
 
 
-def _best(name: str, file: str, robot: Robot, seconds: float) -> CheckedRobot:
+def _try_servos(name: str, file: str, robot: Robot, seconds: float) -> CheckedRobot:
     """Try servos and steps until the robot stands; return the first result if it never does."""
     tries: list[CheckedRobot] = []
     for file_servos in (True, False) if _by_own_servos(robot) else (False,):
         for dt in STEPS:
-            tries.append(_stood(name, file, robot, dt, seconds, file_servos))
+            tries.append(_simulate_standing(name, file, robot, dt, seconds, file_servos))
             if not tries[-1].passed:
                 continue
             if file_servos or tries[0].servos != OWN:
@@ -202,16 +202,16 @@ def load_with_feet(name: str, file: str, options: Mapping[str, Any] | None = Non
 
 def _with_feet(robot: Robot, file: str) -> Robot:
     """Replace missing collision shapes of feet by the visual shapes, if these exist."""
-    if not robot.floating or feet(robot) or not file.endswith((".urdf", ".sdf")):
+    if not robot.floating or find_feet(robot) or not file.endswith((".urdf", ".sdf")):
         return robot
     try:
         visual = robots.load(file, shapes="visual")
     except TarsusError:
         return robot
-    return visual if feet(visual) else robot
+    return visual if find_feet(visual) else robot
 
 
-def _stood(
+def _simulate_standing(
     name: str, file: str, robot: Robot, dt: float, seconds: float, file_servos: bool
 ) -> CheckedRobot:
     """Simulate a robot with a step of dt in s, controlled by its file's servos or by sized ones."""
@@ -226,7 +226,7 @@ def _stood(
 
     def find_end(chunk: Records, done: int) -> Fault | None:
         fault = find_fault(mechanism, chunk, done, 0.0, dt)
-        down = _fallen(robot, chunk["q"][:, 0], start)
+        down = _find_fallen(robot, chunk["q"][:, 0], start)
         return fault or (Fault(done + int(np.argmax(down)), FELL) if down.any() else None)
 
     chunks: list[Records] = []
@@ -237,23 +237,27 @@ def _stood(
     # outcome
     records = concatenate(chunks)
     outcome, figures = _judge(robot, records, start)
-    if outcome == STANDS and not feet(robot):
+    if outcome == STANDS and not find_feet(robot):
         outcome = "rests on its body"
     if end.fault is not None:
         word = "fell" if end.fault.message == FELL else "diverged"
         outcome = f"{word} at {end.fault.good_steps * dt:.1f} s"
     if outcome == GIVES_WAY:
-        why = moving(robot, _moved_joints(robot, records["q"][:, 0], start))
+        why = moving_joints(robot, _list_moved_joints(robot, records["q"][:, 0], start))
     else:
-        why = "" if outcome in (STANDS, HOLDS) else "; ".join(reasons(simulation, file_servos))
+        why = (
+            ""
+            if outcome in (STANDS, HOLDS)
+            else "; ".join(find_fall_reasons(simulation, file_servos))
+        )
     return replace(about, outcome=outcome, why=why, **figures)
 
 
-def _fallen(robot: Robot, q: Array, start: Array) -> NDArray[np.bool_]:
+def _find_fallen(robot: Robot, q: Array, start: Array) -> NDArray[np.bool_]:
     """Find the states q (n, nq) in which the robot lies or has sunk to half its height."""
     if not robot.floating:
         return np.zeros(len(q), dtype=bool)
-    return (upright(robot, q) < MIN_UPRIGHT) | (q[:, 2] < MIN_HEIGHT_SHARE * start[2])
+    return (uprightness(robot, q) < MIN_UPRIGHT) | (q[:, 2] < MIN_HEIGHT_SHARE * start[2])
 
 
 def _judge(robot: Robot, records: Records, start: Array) -> tuple[str, dict[str, Any]]:
@@ -269,15 +273,15 @@ def _judge(robot: Robot, records: Records, start: Array) -> tuple[str, dict[str,
     q = records["q"][:, 0]
     figures: dict[str, Any] = {"unconverged": int((records["converged"] == 0).sum())}
     if not robot.floating:
-        return GIVES_WAY if _moved_joints(robot, q, start) else HOLDS, figures
+        return GIVES_WAY if _list_moved_joints(robot, q, start) else HOLDS, figures
     figures["sinks"] = float(max(start[2] - q[:, 2].min(), 0.0))
-    figures["tilt"] = float(np.rad2deg(np.arccos(np.clip(upright(robot, q), -1, 1)).max()))
+    figures["tilt"] = float(np.rad2deg(np.arccos(np.clip(uprightness(robot, q), -1, 1)).max()))
     if figures["tilt"] > MAX_TILT:
         return "leans", figures
     return "sags" if figures["sinks"] > MAX_SINKING * start[2] else STANDS, figures
 
 
-def _moved_joints(robot: Robot, q: Array, start: Array) -> list[str]:
+def _list_moved_joints(robot: Robot, q: Array, start: Array) -> list[str]:
     """List the robot's joints that drift in q (n, nq) from their initial coordinates (nq,)."""
     drift, objects = np.abs(q - start).max(0), tree.object_bodies(robot)
     return [

@@ -12,7 +12,7 @@ from tarsus import registry, robots
 from tarsus.engines import mujoco, tarsus
 from tarsus.engines.base import Engine, NotModeled
 from tarsus.engines.tarsus import TarsusEngine
-from tarsus.errors import TarsusError, unknown_name
+from tarsus.errors import TarsusError, unknown_name_error
 from tarsus.mujoco_runs.settings import NAMED
 from tarsus.processes import Job, run_jobs
 from tarsus.validation.scenes.base import Case, ValidationScene
@@ -103,7 +103,7 @@ def validate(
     # jobs
     names = _select("scene", scene, registry.names(SCENES))
     _load()
-    _engine.cache_clear()  # the Python file of a law may have changed
+    _create_engine.cache_clear()  # the Python file of a law may have changed
     cases = [(e.law, e.stepper, name) for e in engines(law, stepper, settings) for name in names]
     # sorted by scene, whatever the order of the jobs
     jobs = [Job(", ".join(case), partial(measure_law, *case, unclaimed)) for case in cases]
@@ -126,7 +126,7 @@ def _load() -> None:
 
 def measure_law(law: str, stepper: str, scene: str, unclaimed: bool) -> list[ValidationRow]:
     """Measure one scene under one law and stepper."""
-    engine, refusal = _engine(law, stepper)
+    engine, refusal = _create_engine(law, stepper)
     if refusal:
         return [_without_numbers(scene, engine, NOT_MODELED, refusal)]
     return measure_scene(engine, scene, unclaimed)
@@ -139,7 +139,7 @@ def measure_scene(engine: Engine, scene: str, unclaimed: bool = False) -> list[V
 
 
 @lru_cache(maxsize=1)
-def _engine(law: str, stepper: str) -> tuple[Engine, str]:
+def _create_engine(law: str, stepper: str) -> tuple[Engine, str]:
     """Create an engine, cached with its compiled programs, and its reason to reject the law."""
     engine = _peer(law)(stepper) if law in peers() else TarsusEngine(law, stepper)
     return engine, engine.refusal()
@@ -186,7 +186,7 @@ def _select(kind: str, name: str | None, known: tuple[str, ...], *also: str) -> 
     if name is None:
         return known
     if name not in (*known, *also) and not name.endswith(registry.PYTHON_SUFFIX):
-        raise unknown_name(kind, name, (*known, *also))
+        raise unknown_name_error(kind, name, (*known, *also))
     return (name,)
 
 

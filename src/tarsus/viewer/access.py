@@ -20,7 +20,7 @@ from threading import Lock
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
-from tarsus.errors import InvalidValue, MissingPackage, UnmetCondition, quoted
+from tarsus.errors import InvalidValue, MissingPackage, UnmetCondition, quote
 
 PORT = 8080
 PORT_TRIES = 20  # ports to try, starting with the requested one
@@ -109,16 +109,16 @@ class Guard:
         """Return the reason to reject a request with these headers and query, or None."""
         hosts, origins = headers.get_all("Host"), headers.get_all("Origin")
         host = _parse_host(hosts[0]) if len(hosts) == 1 else None
-        if host is None or not self._serves(host[0]):
-            name = quoted(hosts[0] if hosts else "")
+        if host is None or not self._is_served_host(host[0]):
+            name = quote(hosts[0] if hosts else "")
             return f"this page is not served as {name}; `tarsus view --allow-host NAME` allows it."
         if origins and not (len(origins) == 1 and self._is_own_origin(origins[0], host)):
-            return f"pages of {quoted(origins[0])} may not use this page."
+            return f"pages of {quote(origins[0])} may not use this page."
         if self.token is not None and not self._has_token(headers, query):
             return "open the complete URL that tarsus printed: it ends in a token."
         return None
 
-    def _serves(self, name: str) -> bool:
+    def _is_served_host(self, name: str) -> bool:
         return name in self._names or (self.everywhere and _is_address(name))
 
     def _is_own_origin(self, origin: str, host: tuple[str, int | None]) -> bool:

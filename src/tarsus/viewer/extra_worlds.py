@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tarsus.errors import InvalidValue, unknown_name
-from tarsus.morphology.fall import MIN_UPRIGHT, upright
+from tarsus.errors import InvalidValue, unknown_name_error
+from tarsus.morphology.fall import MIN_UPRIGHT, uprightness
 from tarsus.parameters import names_with_role
 from tarsus.simulation.simulation import Simulation
 from tarsus.viewer.body_poses import GRID_SPACING, BodyPoses, grid_positions
@@ -93,7 +93,7 @@ class ExtraWorlds:
     def fallen(self) -> NDArray[np.bool_]:
         """Find the worlds that have fallen or diverged, shape (worlds,)."""
         q, _ = self.simulation.uncut_state
-        tilt = upright(self.simulation.robot, q)
+        tilt = uprightness(self.simulation.robot, q)
         return ~(tilt >= MIN_UPRIGHT) | ~np.isfinite(q).all(axis=1)
 
     def reset_fallen(self) -> None:
@@ -122,7 +122,7 @@ def variations(texts: tuple[str, ...], law: Any) -> dict[str, tuple[float, float
             name = names_with_role(type(law), FRICTION)[0]
         if name not in law.parameters():
             known = [FRICTION, *law.parameters()]
-            raise unknown_name("parameter of the law", name, known).within("--vary")
+            raise unknown_name_error("parameter of the law", name, known).with_context("--vary")
         try:
             first, last = (float(end) for end in span.split(":"))
         except ValueError:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from tarsus.files import atomic_write
 from tarsus.simulation.recording.attitude import has_floating_base, trunk_angles
 from tarsus.simulation.recording.empty_dimensions import add_empty
-from tarsus.simulation.recording.foot_rows import by_foot
+from tarsus.simulation.recording.foot_rows import combine_by_foot
 from tarsus.viewer.colors import COLORS
 
 Array = NDArray[Any]
@@ -47,9 +47,9 @@ CONTACT_DURATION = 2.0  # s, at the end of the run, for which forces and phases 
 def run_figure(log: xr.Dataset, title: str) -> Figure:
     """Draw a figure of one world's log: its motion and, at the end of the run, its contacts."""
     # two panels for the whole run, and two for its end if there are contacts
-    log = by_foot(add_empty(log))
+    log = combine_by_foot(add_empty(log))
     floating = has_floating_base(log)
-    feet = _busiest(log)
+    feet = _find_busiest_contacts(log)
     heights = [1.2, 1.2, 1.4, 0.2 + 0.16 * max(len(feet), 1)] if feet else [1.2, 1.2]
     figure = Figure(figsize=(10, 2.25 * len(heights)), layout="constrained")
     axes = figure.subplots(len(heights), 1, height_ratios=heights)
@@ -60,14 +60,14 @@ def run_figure(log: xr.Dataset, title: str) -> Figure:
         _attitude(axes[1], log)
     else:
         _joints(axes[0], log)
-        _torques(axes[1], log)
+        _plot_torques(axes[1], log)
     # contacts
     if feet:
         dt = log.attrs["dt"]
         end = log.isel(time=slice(-round(min(CONTACT_DURATION, log.sizes["time"] * dt) / dt), None))
         axes[2].sharex(axes[3])
         _forces(axes[2], end, feet)
-        _phases(axes[3], end, feet)
+        _draw_phases(axes[3], end, feet)
     # labels
     axes[-1].set_xlabel("time / s")
     for ax in axes:
@@ -96,7 +96,7 @@ def _escape(text: str) -> str:
     return text.replace("$", r"\$") if text[:1] != "_" else " " + text.replace("$", r"\$")
 
 
-def _busiest(log: xr.Dataset) -> list[int]:
+def _find_busiest_contacts(log: xr.Dataset) -> list[int]:
     """Find the contacts with the largest total impulse, in the robot's order."""
     impulse = log["impulse_contact"].isel(axis=0).sum("time").values
     return np.sort(np.argsort(-impulse, kind="stable")[:MAX_FEET]).tolist()
@@ -126,19 +126,19 @@ def _attitude(ax: Axes, log: xr.Dataset) -> None:
 
 
 def _joints(ax: Axes, log: xr.Dataset) -> None:
-    _lines(ax, log["time"].values, log["q"].values, log["coordinate"].values)
+    _plot_lines(ax, log["time"].values, log["q"].values, log["coordinate"].values)
     ax.set_ylabel("joint position / rad, m")
 
 
-def _torques(ax: Axes, log: xr.Dataset) -> None:
+def _plot_torques(ax: Axes, log: xr.Dataset) -> None:
     """Plot motor torques, or joint rates for a robot without motors."""
     motors = log.sizes["actuator"] > 0
     variable, names = ("tau", "actuator") if motors else ("u", "velocity")
-    _lines(ax, log["time"].values, log[variable].values, log[names].values)
+    _plot_lines(ax, log["time"].values, log[variable].values, log[names].values)
     ax.set_ylabel("torque / (N m)" if motors else "joint rate / (rad/s), (m/s)")
 
 
-def _lines(ax: Axes, time: Array, values: Array, names: Array) -> None:
+def _plot_lines(ax: Axes, time: Array, values: Array, names: Array) -> None:
     """Plot the columns of values (time, n) that change most, with a legend."""
     span = np.ptp(values, axis=0)
     columns = np.sort(np.argsort(-span, kind="stable")[: len(COLORS)])
@@ -165,14 +165,14 @@ def _forces(ax: Axes, log: xr.Dataset, feet: list[int]) -> None:
     ax.legend(**LEGEND_BESIDE)
 
 
-def _phases(ax: Axes, log: xr.Dataset, feet: list[int]) -> None:
+def _draw_phases(ax: Axes, log: xr.Dataset, feet: list[int]) -> None:
     """Draw a dark bar where a foot sticks and a pale bar where it slips."""
     time, dt = log["time"].values, log.attrs["dt"]
     for row, (color, k) in enumerate(zip(COLORS, feet, strict=False)):
         state = log["state"].isel(contact=k).values
         for value, alpha in ((1, 0.95), (2, 0.4)):
             ax.broken_barh(
-                _spans(time, state == value, dt),
+                _find_spans(time, state == value, dt),
                 (row - 0.36, 0.72),
                 color=color,
                 alpha=alpha,
@@ -184,7 +184,7 @@ def _phases(ax: Axes, log: xr.Dataset, feet: list[int]) -> None:
     ax.set_title("contact phases (dark: stick, pale: slip)", **NOTE)
 
 
-def _spans(time: Array, on: Array, dt: float) -> list[tuple[float, float]]:
+def _find_spans(time: Array, on: Array, dt: float) -> list[tuple[float, float]]:
     """Find the start and length, in s, of every interval in which `on` is true."""
     edges = np.diff(np.concatenate([[False], on, [False]]).astype(int))
     starts, ends = np.nonzero(edges == 1)[0], np.nonzero(edges == -1)[0]

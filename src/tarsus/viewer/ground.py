@@ -33,7 +33,7 @@ BOX_DEPTH = 1.0  # m, drawn below the top of a box
 MATERIAL_OFFSET = 1e-3  # m, by which another material is drawn above the ground
 
 
-def level(terrain: Terrain) -> float | None:
+def level_height(terrain: Terrain) -> float | None:
     """Find the height in m of ground that is an infinite level plane; None for other ground."""
     if isinstance(terrain, Boxes):
         return float(np.ravel(terrain.ground)[0])
@@ -49,7 +49,7 @@ def ground_shapes(terrain: Terrain, path: Array) -> list[DrawnShape]:
     if isinstance(terrain, Plane):
         return []
     if isinstance(terrain, Boxes):
-        return [DrawnShape(WORLD, mesh, BLOCK) for mesh in _boxes(terrain)]
+        return [DrawnShape(WORLD, mesh, BLOCK) for mesh in _collect_boxes(terrain)]
     # a grid around the path
     low, high = path.min(0) - MARGIN, path.max(0) + MARGIN
     count = np.clip(np.ceil((high - low) / CELL_SIZE).astype(int) + 1, 2, MAX_CELLS)
@@ -61,22 +61,22 @@ def ground_shapes(terrain: Terrain, path: Array) -> list[DrawnShape]:
     corner = (np.arange(count[0] - 1)[:, None] * count[1] + np.arange(count[1] - 1)).ravel()
     right = corner + count[1]
     quads = np.stack([corner, right, right + 1, corner, right + 1, corner + 1], axis=1)
-    shapes = [] if level(terrain) is not None else [_cells(vertices, quads, SOIL)]
+    shapes = [] if level_height(terrain) is not None else [_create_cells(vertices, quads, SOIL)]
     factor = friction[corner]
     for selected, color in ((factor < 0.95, SLIPPERY), (factor > 1.05, ROUGH)):
         if selected.any():
             raised = vertices + np.array([0.0, 0.0, MATERIAL_OFFSET])
-            shapes.append(_cells(raised, quads[selected], color))
+            shapes.append(_create_cells(raised, quads[selected], color))
     return shapes
 
 
-def _cells(vertices: Array, quads: NDArray[np.int64], color: Color) -> DrawnShape:
+def _create_cells(vertices: Array, quads: NDArray[np.int64], color: Color) -> DrawnShape:
     """Create the shape of some cells of a grid, without unused vertices."""
     used, faces = np.unique(quads.reshape(-1, 3), return_inverse=True)
     return DrawnShape(WORLD, Mesh(vertices[used], faces.reshape(-1, 3)), color)
 
 
-def _boxes(terrain: Boxes) -> list[Mesh]:
+def _collect_boxes(terrain: Boxes) -> list[Mesh]:
     """Collect the boxes of the first world."""
     meshes = []
     for box in terrain.parameters()["boxes"].reshape(-1, NUMBERS)[: _count(terrain)]:

@@ -58,7 +58,7 @@ figure, tr { break-inside: avoid; } }
 PNG_DPI = 110
 
 
-def document(title: str, body: Sequence[str]) -> str:
+def build_document(title: str, body: Sequence[str]) -> str:
     """Build a complete page with a title and body elements in HTML."""
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -69,14 +69,16 @@ def document(title: str, body: Sequence[str]) -> str:
     )
 
 
-def grid(head: str, lines: Sequence[str], kind: str = "") -> str:
+def build_grid(head: str, lines: Sequence[str], kind: str = "") -> str:
     """Build a table whose head and rows are HTML cells; a wide table scrolls on its own."""
     body = "\n".join(f"<tr>{line}</tr>" for line in lines)
     inner = f"<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody>"
     return f'<div class="wide" tabindex="0">\n<table class="{kind}">\n{inner}\n</table>\n</div>'
 
 
-def table(columns: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequence[int]) -> str:
+def build_table(
+    columns: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequence[int]
+) -> str:
     """Build a table of plain text; `numbers` are the columns to align right."""
     classes = [' class="n"' if k in numbers else "" for k in range(len(columns))]
     head = "".join(f"<th{c}>{escape(text)}</th>" for c, text in zip(classes, columns, strict=True))
@@ -84,17 +86,17 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequen
         "".join(f"<td{c}>{escape(cell)}</td>" for c, cell in zip(classes, row, strict=True))
         for row in rows
     ]
-    return grid(head, lines)
+    return build_grid(head, lines)
 
 
-def dots(figure: Figure, alt: str, caption: str = "") -> str:
+def embed_png(figure: Figure, alt: str, caption: str = "") -> str:
     """Embed a figure with many points as PNG."""
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=PNG_DPI, metadata={"Software": None})
     return _image("png", buffer.getvalue(), alt, caption)
 
 
-def lines(figure: Figure, alt: str, caption: str, salt: str) -> str:
+def embed_svg(figure: Figure, alt: str, caption: str, salt: str) -> str:
     """Embed a figure as SVG in an image element, so that IDs in figures cannot clash.
 
     Parameters

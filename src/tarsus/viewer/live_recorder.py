@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from tarsus.control.base import Controller
 from tarsus.errors import Unsupported
 from tarsus.parameters import names_with_role
-from tarsus.simulation.recording.divergence import Diverged, advice, find_fault
+from tarsus.simulation.recording.divergence import Diverged, complete_with_advice, find_fault
 from tarsus.simulation.recording.observed_steps import ObservedSteps, observe_steps
 from tarsus.simulation.recording.variables import coordinate_names
 from tarsus.simulation.simulation import Simulation
@@ -53,7 +53,7 @@ class LiveRecorder:
         records = worlds.record(steps)
         if fault := find_fault(mechanism, records, 0, start_time, dt):
             q = mechanism.keyframes.get("stand", mechanism.neutral())
-            message = fault.message + advice(simulation.plan, np.asarray(q), dt)
+            message = fault.message + complete_with_advice(simulation.plan, np.asarray(q), dt)
             raise Diverged(message, subject=fault.joint)
         # contacts and signals
         observed = observe_steps(simulation.plan, worlds, start, records, self._touched)

@@ -15,9 +15,9 @@ import xarray as xr
 
 from tarsus.contact.criteria import STATES
 from tarsus.contact.ledger import SHARES
-from tarsus.errors import InvalidValue, unknown_name
+from tarsus.errors import InvalidValue, unknown_name_error
 from tarsus.simulation.recording.attitude import trunk_angles
-from tarsus.simulation.recording.foot_rows import by_foot
+from tarsus.simulation.recording.foot_rows import combine_by_foot
 from tarsus.simulation.recording.log import mean_of_role, read_log
 from tarsus.simulation.recording.log_schema import check_log
 from tarsus.simulation.recording.variables import ROBOT_SHARES
@@ -66,7 +66,7 @@ class LogAccessor:
             - ``stance``: whether the contact is closed.
         """
         # components of the force, and the friction limit
-        log = self._log if points else by_foot(self._log)
+        log = self._log if points else combine_by_foot(self._log)
         force = log["force_contact"]
         normal = force.sel(axis="normal", drop=True)
         tangents = [force.sel(axis=f"tangent{k}", drop=True) for k in (1, 2)]
@@ -116,7 +116,7 @@ class LogAccessor:
             If the log contains several worlds.
         """
         log, dt = self._one_world(), float(self._log.attrs["dt"])
-        log = log if points else by_foot(log)
+        log = log if points else combine_by_foot(log)
         time, rows = log["time"].values, list[dict[str, Any]]()
         for contact in map(str, log["contact"].values):
             one = log.sel(contact=contact)
@@ -233,8 +233,8 @@ class LogAccessor:
         from tarsus.viewer import figure, log_figures
 
         if what not in PLOTS:
-            raise unknown_name("plot of a log", what, PLOTS)
-        log = by_foot(self._one_world())
+            raise unknown_name_error("plot of a log", what, PLOTS)
+        log = combine_by_foot(self._one_world())
         if what == "run":
             names = (str(log.attrs.get(name, "")) for name in ("robot", "law"))
             plot = figure.run_figure(log, ", ".join(text for text in names if text))

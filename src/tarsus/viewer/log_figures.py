@@ -25,17 +25,17 @@ def _axes(panels: int, log: xr.Dataset, title: str) -> tuple[Figure, list[Axes]]
     for ax in axes:
         ax.spines[["top", "right"]].set_visible(False)
     axes[-1].set_xlabel("time / s")
-    figure.suptitle(_title(log, title), fontsize=12, x=0.01, ha="left")
+    figure.suptitle(_create_title(log, title), fontsize=12, x=0.01, ha="left")
     return figure, axes
 
 
-def _title(log: xr.Dataset, text: str) -> str:
+def _create_title(log: xr.Dataset, text: str) -> str:
     """Create a title that starts with the robot and the law."""
     names = ", ".join(str(log.attrs[name]) for name in ("robot", "law") if name in log.attrs)
     return f"{names}: {text}" if names else text
 
 
-def _busiest(log: xr.Dataset) -> list[str]:
+def _find_busiest_contacts(log: xr.Dataset) -> list[str]:
     """Find the contacts with the largest impulses, in the robot's order."""
     impulse = log["impulse_contact"].isel(axis=0).sum("time")
     largest = np.sort(np.argsort(-impulse.values, kind="stable")[:MAX_FEET])
@@ -45,7 +45,7 @@ def _busiest(log: xr.Dataset) -> list[str]:
 def feet(feet: xr.Dataset, log: xr.Dataset) -> Figure:
     """Plot height, normal force and friction use of the contacts with the largest impulses."""
     figure, axes = _axes(3, log, "feet")
-    names = _busiest(log)
+    names = _find_busiest_contacts(log)
     rows = ("height", "height / m"), ("normal_force", "normal force / N")
     for ax, (name, label) in zip(axes, (*rows, ("friction_use", "friction use / 1")), strict=True):
         for color, contact, text in zip(COLORS, names, shorten(names), strict=False):
@@ -62,7 +62,7 @@ def feet(feet: xr.Dataset, log: xr.Dataset) -> Figure:
 
 def phases(phases: pd.DataFrame, log: xr.Dataset) -> Figure:
     """Plot the stances of the contacts with the largest impulses as bars, pale during slip."""
-    names, dt = _busiest(log), float(log.attrs["dt"])
+    names, dt = _find_busiest_contacts(log), float(log.attrs["dt"])
     figure = Figure(figsize=(WIDTH, 1.2 + 0.3 * max(len(names), 1)), layout="constrained")
     ax = figure.subplots()
     for row, (color, contact) in enumerate(zip(COLORS, names, strict=False)):
@@ -76,7 +76,9 @@ def phases(phases: pd.DataFrame, log: xr.Dataset) -> Figure:
     ax.set_xlim(log["time"].values[0] - dt, log["time"].values[-1])
     ax.spines[["top", "right"]].set_visible(False)
     ax.set_xlabel("time / s")
-    figure.suptitle(_title(log, "stance phases (pale: slip)"), fontsize=12, x=0.01, ha="left")
+    figure.suptitle(
+        _create_title(log, "stance phases (pale: slip)"), fontsize=12, x=0.01, ha="left"
+    )
     return figure
 
 

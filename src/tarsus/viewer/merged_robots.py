@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from tarsus.dynamics.robot import Robot
 from tarsus.model.mechanism import WORLD
-from tarsus.morphology.fall import MIN_UPRIGHT, upright
+from tarsus.morphology.fall import MIN_UPRIGHT, uprightness
 from tarsus.viewer.drawn_shape import Color, DrawnShape
 from tarsus.viewer.ray_caster import PlacedSolid, Solid
 from tarsus.viewer.shapes import drawn_shapes
@@ -31,7 +31,7 @@ class MergedRobots:
             self._shapes.setdefault(shape.color, []).append(shape)
         self._normals = {id(s): s.mesh.normals for group in self._shapes.values() for s in group}
 
-    def placed(self, q: Array, positions: Array, rotations: Array) -> list[PlacedSolid]:
+    def place(self, q: Array, positions: Array, rotations: Array) -> list[PlacedSolid]:
         """Place the solids of all robots.
 
         Parameters
@@ -43,7 +43,7 @@ class MergedRobots:
         rotations
             Their rotation matrices, shape (worlds, bodies + 1, 3, 3).
         """
-        fallen = upright(self._robot, q) < MIN_UPRIGHT
+        fallen = uprightness(self._robot, q) < MIN_UPRIGHT
         solids = []
         for worlds, share in ((~fallen, 0.0), (fallen, FALLEN_SHARE)):
             if worlds.any():

@@ -45,7 +45,7 @@ def _load(path: Path, modified: int, files: RobotFiles) -> list[tuple[Mesh, Colo
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # overflow of colors
             parts = scene.dump()
-            colors = [_color(part) for part in parts]
+            colors = [_find_color(part) for part in parts]
     except Exception as error:  # trimesh raises exceptions of many kinds
         raise InvalidFile(f"cannot read the mesh {path.name}: {error}.", path.name) from error
     scale = meters(scene.units)
@@ -56,7 +56,7 @@ def _load(path: Path, modified: int, files: RobotFiles) -> list[tuple[Mesh, Colo
     ]
 
 
-def _color(part: Any) -> Color | None:
+def _find_color(part: Any) -> Color | None:
     """Find the main color of a part; None if the file has none."""
     visual = getattr(part, "visual", None)
     if visual is None or not visual.defined:

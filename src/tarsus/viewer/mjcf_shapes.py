@@ -37,8 +37,8 @@ def mjcf_shapes(robot: Robot, path: Path) -> list[DrawnShape]:
     positions, rotations = poses(robot, np.array(data.qpos))
     visible, hidden = list[DrawnShape](), list[DrawnShape]()
     for geom in range(model.ngeom):
-        body = _body(robot, model, int(model.geom_bodyid[geom]))
-        mesh = _mesh(model, geom, source.absent)
+        body = _find_body(robot, model, int(model.geom_bodyid[geom]))
+        mesh = _create_mesh(model, geom, source.absent)
         if body == WORLD or mesh is None:
             continue
         body_pose = Pose(positions[0, body], rotations[0, body])
@@ -50,7 +50,7 @@ def mjcf_shapes(robot: Robot, path: Path) -> list[DrawnShape]:
     return visible or hidden
 
 
-def _body(robot: Robot, model: Any, number: int) -> int:
+def _find_body(robot: Robot, model: Any, number: int) -> int:
     """Find the Tarsus body of a MuJoCo body: that of the nearest joint above it."""
     while number:
         count = int(model.body_jntnum[number])
@@ -62,7 +62,7 @@ def _body(robot: Robot, model: Any, number: int) -> int:
     return WORLD
 
 
-def _mesh(model: Any, geom: int, absent: set[str]) -> Mesh | None:
+def _create_mesh(model: Any, geom: int, absent: set[str]) -> Mesh | None:
     """Create a geom's mesh in its own frame; None for ground geoms and missing mesh files."""
     kind, size = int(model.geom_type[geom]), np.array(model.geom_size[geom], float)
     if kind in (MESH, SDF):
@@ -78,7 +78,7 @@ def _mesh(model: Any, geom: int, absent: set[str]) -> Mesh | None:
     makers = {
         SPHERE: lambda: solids.sphere(size[0]),
         CAPSULE: lambda: solids.capsule(size[0], size[1]),
-        ELLIPSOID: lambda: solids.sphere(1.0).scaled(size),
+        ELLIPSOID: lambda: solids.sphere(1.0).scale(size),
         CYLINDER: lambda: solids.cylinder(size[0], size[1]),
         BOX: lambda: solids.box(size),
     }

@@ -33,7 +33,7 @@ def model_shapes(robot: Robot) -> list[DrawnShape]:
     for visual in robot.visuals:
         if visual.body in numbers:
             pose = Pose(visual.position, visual.rotation)
-            for mesh, file_color in _meshes(visual, files, missing):
+            for mesh, file_color in _load_meshes(visual, files, missing):
                 color = visual.color or file_color or GRAY
                 shapes.append(DrawnShape(numbers[visual.body], mesh.at(pose), color))
     if missing:
@@ -49,7 +49,7 @@ def model_shapes(robot: Robot) -> list[DrawnShape]:
     return shapes
 
 
-def _meshes(
+def _load_meshes(
     visual: Visual, files: RobotFiles, missing: list[str]
 ) -> list[tuple[Mesh, Color | None]]:
     """Load the meshes of a shape with the colors of its file; append missing files."""
@@ -60,12 +60,12 @@ def _meshes(
             missing.append(visual.uri)
             return []
         factors = np.array(size)
-        return [(mesh.scaled(factors), color) for mesh, color in mesh_files.load(path, files)]
+        return [(mesh.scale(factors), color) for mesh, color in mesh_files.load(path, files)]
     makers = {
         "box": lambda: solids.box(np.array(size)),
         "sphere": lambda: solids.sphere(*size),
         "cylinder": lambda: solids.cylinder(*size),
         "capsule": lambda: solids.capsule(*size),
-        "ellipsoid": lambda: solids.sphere(1.0).scaled(np.array(size)),
+        "ellipsoid": lambda: solids.sphere(1.0).scale(np.array(size)),
     }
     return [(makers[visual.kind](), None)]

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tarsus.installation import missing_package
+from tarsus.installation import missing_package_error
 from tarsus.viewer.access import Address, Guard, free_port
 from tarsus.viewer.arrows import ARROW_RADIUS, CONE_SIDE, PHASES, Scale, arrow_vector
 from tarsus.viewer.drawn_shape import DrawnShape
@@ -32,7 +32,7 @@ def import_viser() -> Any:
     try:
         import viser
     except ImportError:
-        raise missing_package("viser", "viewing in a browser", "view") from None
+        raise missing_package_error("viser", "viewing in a browser", "view") from None
     return viser
 
 

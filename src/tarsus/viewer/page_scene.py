@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tarsus.terrain.base import Terrain
 from tarsus.viewer.access import Address
 from tarsus.viewer.arrows import Scale
-from tarsus.viewer.ground import ground_shapes, level
+from tarsus.viewer.ground import ground_shapes, level_height
 from tarsus.viewer.page import Actor, ContactMarkers, Page
 from tarsus.viewer.shapes import drawn_shapes
 from tarsus.viewer.track import Contacts, Track
@@ -42,7 +42,7 @@ class PageScene:
 
     def add_ground(self, terrain: Terrain, path: Array) -> None:
         """Add the ground around a path (n, 2) in m."""
-        self.page.ground(level(terrain), ground_shapes(terrain, path))
+        self.page.ground(level_height(terrain), ground_shapes(terrain, path))
 
     def add_others(self, actors: Sequence[Actor]) -> None:
         """Add other robots, which a switch can hide."""

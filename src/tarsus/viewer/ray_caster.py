@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tarsus.installation import missing_package
+from tarsus.installation import missing_package_error
 from tarsus.viewer.drawn_shape import DrawnShape
 
 Array = NDArray[Any]
@@ -90,7 +90,7 @@ class Solid:
             from embreex.mesh_construction import TriangleMesh
             from embreex.rtcore_scene import EmbreeScene
         except ImportError:
-            raise missing_package("embreex", "rendering images", "view") from None
+            raise missing_package_error("embreex", "rendering images", "view") from None
         mesh, self.body = shape.mesh, shape.body
         self.color = np.asarray(shape.color)
         normals = mesh.normals if normals is None else normals
@@ -194,18 +194,20 @@ def _colors(scene: RenderScene, camera: Camera, pixels: Array) -> Array:
     normals = np.tile([0.0, 0.0, 1.0], (len(rays), 1))
     base_colors, covered = colors.copy(), np.zeros(len(rays), bool)
     for placed in (p for p in scene.solids if p.opaque):
-        k, t, n = _hits(placed, camera.eye, rays, depth)
+        k, t, n = _find_hits(placed, camera.eye, rays, depth)
         depth[k], normals[k], base_colors[k], covered[k] = t, n, placed.solid.color, True
     colors[covered] = _shade(base_colors[covered], normals[covered], rays[covered])
     _draw_shadows(scene, camera, rays, normals, depth, colors)
     for placed in (p for p in scene.solids if not p.opaque):
-        k, _, n = _hits(placed, camera.eye, rays, depth)
+        k, _, n = _find_hits(placed, camera.eye, rays, depth)
         overlay = _shade(np.tile(placed.solid.color, (len(k), 1)), n, rays[k])
         colors[k] = (1 - OVERLAY_OPACITY) * colors[k] + OVERLAY_OPACITY * overlay
     return colors
 
 
-def _hits(placed: PlacedSolid, eye: Array, rays: Array, depth: Array) -> tuple[Array, Array, Array]:
+def _find_hits(
+    placed: PlacedSolid, eye: Array, rays: Array, depth: Array
+) -> tuple[Array, Array, Array]:
     """Find indices, depths and normals of the rays that hit a solid closer than `depth`."""
     may_hit = placed.rays_near(eye, rays)
     if not len(may_hit):

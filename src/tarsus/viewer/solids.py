@@ -36,7 +36,7 @@ class Mesh:
         """Transform the mesh to the frame in which `pose` is given."""
         return Mesh(pose.point(self.vertices), self.faces)
 
-    def scaled(self, size: ArrayLike) -> Mesh:
+    def scale(self, size: ArrayLike) -> Mesh:
         """Scale the mesh by one factor, or by three along the axes.
 
         Faces keep their outward orientation for negative factors.

@@ -89,8 +89,8 @@ def poses(log: xr.Dataset, times: ArrayLike, robot: Mechanism | None = None) -> 
             {
                 "time": float(time),
                 "base": origins[k, 0],
-                "links": _links(robot, origins[k], points[k], side),
-                "hulls": _hulls(robot, points[k], side),
+                "links": _create_links(robot, origins[k], points[k], side),
+                "hulls": _collect_hulls(robot, points[k], side),
                 "forces": [
                     {"at": point, "force": force}
                     for point, force in zip(
@@ -103,7 +103,7 @@ def poses(log: xr.Dataset, times: ArrayLike, robot: Mechanism | None = None) -> 
     first = np.concatenate([origins[0], points[0]]) if points.size else origins[0]
     flat = str(log.attrs.get("terrain", "")) == "plane"
     size = {"height": float(np.ptp(first[:, 2])), "weight": weight, "ground": flat}
-    return json_value(size | {"frames": _rounded(frames)})
+    return json_value(size | {"frames": _round(frames)})
 
 
 def strip_figure(
@@ -271,7 +271,7 @@ def _sides(robot: Mechanism) -> list[str]:
     return ["left" if y > SIDE_DISTANCE else "right" if y < -SIDE_DISTANCE else "" for y in offset]
 
 
-def _links(robot: Mechanism, origins: Array, points: Array, side: list[str]) -> list[Any]:
+def _create_links(robot: Mechanism, origins: Array, points: Array, side: list[str]) -> list[Any]:
     """Create lines between joints, and from the last joint of a limb to its contact points."""
     lines = []
     parents = {body.parent for body in robot.bodies}
@@ -288,7 +288,7 @@ def _links(robot: Mechanism, origins: Array, points: Array, side: list[str]) -> 
     ]
 
 
-def _hulls(robot: Mechanism, points: Array, side: list[str]) -> list[Any]:
+def _collect_hulls(robot: Mechanism, points: Array, side: list[str]) -> list[Any]:
     """Collect the contact points of each body that has several, or a sphere."""
     hulls = []
     for k in range(len(robot.bodies)):
@@ -299,10 +299,10 @@ def _hulls(robot: Mechanism, points: Array, side: list[str]) -> list[Any]:
     return hulls
 
 
-def _rounded(value: Any) -> Any:
+def _round(value: Any) -> Any:
     """Round positions to 0.1 mm, which is finer than the drawing, to keep the record small."""
     if isinstance(value, Mapping):
-        return {name: _rounded(part) for name, part in value.items()}
+        return {name: _round(part) for name, part in value.items()}
     if isinstance(value, list):
-        return [_rounded(part) for part in value]
+        return [_round(part) for part in value]
     return np.round(value, 4) if isinstance(value, np.ndarray | float) else value

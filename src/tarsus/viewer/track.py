@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from tarsus.dynamics.poses import poses
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import InvalidFile, TarsusWarning
-from tarsus.simulation.recording.foot_rows import by_foot
+from tarsus.simulation.recording.foot_rows import combine_by_foot
 from tarsus.simulation.recording.log import mean_of_role
 from tarsus.simulation.recording.log_robot import robot_of
 from tarsus.simulation.recording.log_schema import check_log, check_robot
@@ -146,7 +146,7 @@ class Track:
         return Contacts(*(part[step, world] for part in parts))
 
 
-def track(
+def build_track(
     log: xr.Dataset, robot: Robot | None = None, lines: Mapping[str, Sequence[str]] | None = None
 ) -> Track:
     """Compute the track of a log.
@@ -221,7 +221,7 @@ def _signals(
     log: xr.Dataset, robot: Robot, lines: Mapping[str, Sequence[str]]
 ) -> dict[str, Signal]:
     """Compute the signals of a log of one world."""
-    log = by_foot(log)
+    log = combine_by_foot(log)
     normal = np.einsum("tck,tck->tc", log["force_world"].values, log["contact_normal"].values)
     motors = (log["actuator"].values, log["tau"].values) if "tau" in log else None
     joints = log["coordinate"].values, log["q"].values

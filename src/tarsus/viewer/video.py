@@ -18,7 +18,7 @@ from tarsus.model.files import import_library
 from tarsus.viewer.arrows import Scale, arrows, cones
 from tarsus.viewer.body_poses import GRID_SPACING, MAX_OVERLAID, grid_positions
 from tarsus.viewer.drawn_shape import merge_shapes
-from tarsus.viewer.ground import ground_shapes, level, terrain_of
+from tarsus.viewer.ground import ground_shapes, level_height, terrain_of
 from tarsus.viewer.merged_robots import MergedRobots
 from tarsus.viewer.ray_caster import VIEW, Camera, PlacedSolid, RenderScene, Solid, render_image
 from tarsus.viewer.shapes import drawn_shapes
@@ -105,8 +105,10 @@ class Stage:
         self.tracks, self.view = list(tracks), view
         first = tracks[0]
         terrain = terrain_of(first.attributes)
-        path = np.concatenate([track.base(w)[:, :2] for track in tracks for w in _worlds(track)])
-        self._level = level(terrain)
+        path = np.concatenate(
+            [track.base(w)[:, :2] for track in tracks for w in _choose_worlds(track)]
+        )
+        self._level = level_height(terrain)
         ground = ground_shapes(terrain, path)
         self._ground = [PlacedSolid(Solid(s), np.zeros(3), np.eye(3)) for s in ground]
         # robots, overlaid or on a grid
@@ -167,7 +169,7 @@ class Stage:
         placed = []
         for number, track in enumerate(self.tracks):
             positions, rotations = track.poses(track.step_at(time))
-            for world in _worlds(track):
+            for world in _choose_worlds(track):
                 opaque = number == 0 and world == 0
                 placed += [
                     PlacedSolid(s, positions[world, s.body], rotations[world, s.body], opaque)
@@ -182,7 +184,7 @@ class Stage:
             step = track.step_at(time)
             positions, rotations = track.poses(step)
             offsets = self._offsets[first : first + track.worlds, None]
-            placed += robots.placed(track.q[step], positions + offsets, rotations)
+            placed += robots.place(track.q[step], positions + offsets, rotations)
             first += track.worlds
         return placed
 
@@ -191,7 +193,7 @@ class Stage:
         contacts = [
             track.contacts_at(track.step_at(time), world)
             for track in self.tracks
-            for world in _worlds(track)
+            for world in _choose_worlds(track)
         ]
         return list(zip(contacts, self._offsets, strict=False))
 
@@ -247,7 +249,7 @@ def _centered_axis(lateral: Array, depth: Array) -> float:
     return axis
 
 
-def _worlds(track: Track) -> range:
+def _choose_worlds(track: Track) -> range:
     """Choose the worlds of a log that are drawn when robots are overlaid."""
     return range(min(track.worlds, MAX_OVERLAID))
 
@@ -284,7 +286,7 @@ def times(track: Track, rate: float, speed: float) -> Array:
 def write(frames: Iterator[NDArray[np.uint8]], path: Path, rate: float) -> None:
     """Write frames (height, width, 3) at a rate in 1/s to an .mp4 or .gif file, atomically."""
     with atomic_write(path) as temporary:
-        (_mp4 if path.suffix == ".mp4" else _gif)(frames, temporary, rate)
+        (_write_mp4 if path.suffix == ".mp4" else _write_gif)(frames, temporary, rate)
 
 
 def save(image: NDArray[np.uint8], path: Path) -> None:
@@ -294,7 +296,7 @@ def save(image: NDArray[np.uint8], path: Path) -> None:
         library.fromarray(image).save(temporary, format="PNG", optimize=True)
 
 
-def _mp4(frames: Iterator[NDArray[np.uint8]], path: Path, rate: float) -> None:
+def _write_mp4(frames: Iterator[NDArray[np.uint8]], path: Path, rate: float) -> None:
     """Write H.264, which every browser plays."""
     av = import_library("av", "writing an .mp4", "view")
     with av.open(str(path), "w", format="mp4", options={"movflags": "faststart"}) as video:
@@ -311,7 +313,7 @@ def _mp4(frames: Iterator[NDArray[np.uint8]], path: Path, rate: float) -> None:
             video.mux(packet)
 
 
-def _gif(frames: Iterator[NDArray[np.uint8]], path: Path, rate: float) -> None:
+def _write_gif(frames: Iterator[NDArray[np.uint8]], path: Path, rate: float) -> None:
     """Write an animated GIF that repeats forever, with one palette for all frames."""
     library = import_library("PIL.Image", "writing a .gif", "view")
     images = [library.fromarray(image) for image in frames]

@@ -61,8 +61,9 @@ class PeerSession(Session):
     4. Build the robot in ``__init__`` from the output of `tarsus.model.to_urdf` or `to_mjcf`. The
        floor is the plane z = 0, the friction coefficient is `FRICTION`, and self-contact is off.
     5. The servo torque tau = kp (posture - angle) - kd rate is computed at the start of a step and
-       constant during it. Implement `act` (read the joints, set torques) and `move` (one step). If
-       the simulator can compute the servo, implement `advance` and set `own_servo`.
+       constant during it. Implement `apply_servos` (read the joints, set torques) and
+       `make_step`. If the simulator can compute the servo, implement `advance` and set
+       `own_servo`.
     6. Describe in `settings` the solver, iterations, tolerances, number format, and everything else
        in which the simulator differs from the others.
     """
@@ -98,19 +99,19 @@ class PeerSession(Session):
     def reset(self) -> None:
         """Restore the initial state, including the memory of the solver."""
 
-    def act(self) -> None:
+    def apply_servos(self) -> None:
         """Read the joints and set the torques of the servos."""
         raise NotImplementedError(f"{type(self).__name__} has no servo in Python")
 
-    def move(self) -> None:
+    def make_step(self) -> None:
         """Make one step of the simulator."""
         raise NotImplementedError(f"{type(self).__name__} moves only by advance")
 
     def advance(self, steps: int) -> None:
         """Make steps with the servo."""
         for _ in range(steps):
-            self.act()
-            self.move()
+            self.apply_servos()
+            self.make_step()
 
 
 def world_to_body(q: Array, omega: Array) -> Array:

@@ -110,7 +110,7 @@ class DartPeer(PeerSession):
         linear = np.ravel(self._root.getLinearVelocity())
         return q[None], np.concatenate([linear, angular, rates])[None]
 
-    def act(self) -> None:
+    def apply_servos(self) -> None:
         if not self._work.kp:
             return
         work, robot = self._work, self._robot
@@ -118,5 +118,5 @@ class DartPeer(PeerSession):
         self._forces[self._at] = work.kp * (work.posture - angles) - work.kd * rates
         robot.setForces(self._forces)
 
-    def move(self) -> None:
+    def make_step(self) -> None:
         self._world.step()

@@ -10,7 +10,7 @@ import numpy as np
 
 from tarsus.model.to_mjcf import to_mjcf
 from tarsus.mujoco_runs.library import mujoco
-from tarsus.mujoco_runs.settings import DISCRETE, NAMED, TUNED, named
+from tarsus.mujoco_runs.settings import DISCRETE, NAMED, TUNED, find_settings
 from tarsus.mujoco_runs.worlds import MujocoWorlds, physics_states, roll
 from tarsus_bench.peers.base import FRICTION, Array, PeerSession, Work
 
@@ -45,7 +45,7 @@ class MuJoCoPeer(PeerSession):
         self._model = self._mj.MjModel.from_xml_string(text)
         self._model.opt.noslip_iterations = NOSLIP if variant == "noslip" else 0
         if variant in NAMED:
-            named(variant).apply(self._model)
+            find_settings(variant).apply(self._model)
         self._stepped, self._rolls = MujocoWorlds([self._model]), variant in ("rollout", "batch")
         [self._data] = self._stepped.data
         self._states, self._control = np.empty((0, 0)), np.array(work.posture)

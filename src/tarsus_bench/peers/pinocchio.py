@@ -93,12 +93,12 @@ class PinocchioPeer(PeerSession):
         ours = np.concatenate([q[:3], q[6:7], q[3:6], q[self._in_q]])
         return ours[None], np.concatenate([turn @ v[:3], v[3:6], v[self._in_v]])[None]
 
-    def act(self) -> None:
+    def apply_servos(self) -> None:
         work = self._work
         angles, rates = self._q[self._in_q], self._v[self._in_v]
         self._tau[self._in_v] = work.kp * (work.posture - angles) - work.kd * rates
 
-    def move(self) -> None:
+    def make_step(self) -> None:
         pin, model, data, dt = self._pin, self._model, self._data, self._work.dt
         # without contact
         pin.computeAllTerms(model, data, self._q, self._v)

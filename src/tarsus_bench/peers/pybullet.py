@@ -108,7 +108,7 @@ class PyBulletPeer(PeerSession):
         u = np.concatenate([linear - np.cross(angular, arm), body_rate, rates])
         return q[None], u[None]
 
-    def act(self) -> None:
+    def apply_servos(self) -> None:
         if not self._work.kp:
             return
         bullet, work = self._bullet, self._work
@@ -119,5 +119,5 @@ class PyBulletPeer(PeerSession):
             self._robot, self._joints, bullet.TORQUE_CONTROL, forces=torques
         )
 
-    def move(self) -> None:
+    def make_step(self) -> None:
         self._bullet.stepSimulation()

@@ -63,7 +63,7 @@ def centipede(legs: int, points: int = 1) -> Mechanism:
     for pair in range(pairs):
         for side, name in ((1, f"L{pair + 1}"), (-1, f"R{pair + 1}")):
             position = np.array([PITCH * ((pairs - 1) / 2 - pair), side * WIDTH / 2, 0.0])
-            bodies += _leg(name, len(bodies), position, side)
+            bodies += _create_leg(name, len(bodies), position, side)
             feet = [np.array([SOLE * x, SOLE * y, -LINK]) for x, y in POINTS[points]]
             candidates += [
                 Candidate(f"{name}_foot{k + 1}", len(bodies) - 1, foot)
@@ -88,7 +88,7 @@ def _stand(legs: int) -> Array:
     return np.array([0.0, 0.0, height, 1.0, 0.0, 0.0, 0.0, *(STAND * legs)])
 
 
-def _leg(name: str, first: int, position: Array, side: int) -> list[Body]:
+def _create_leg(name: str, first: int, position: Array, side: int) -> list[Body]:
     """Create the three bodies of a leg; `first` is the index of the first one in the robot."""
     lengths = {"abad": (0.05, 0.08, 0.05), "thigh": (0.04, 0.04, LINK), "shank": (0.02, 0.02, LINK)}
     centers = {

@@ -105,7 +105,7 @@ class Configuration:
             "coordinates": self.coordinates,
             "contacts": "feet",
         } | options
-        return Simulation(robot(), law or self.law(), controller=controller, **arguments)
+        return Simulation(load_robot(), law or self.law(), controller=controller, **arguments)
 
 
 CONFIGURATIONS = (
@@ -126,22 +126,22 @@ QUICK = ("Cm", "HmJ", "HmS", "HEJD")
 Cm, HmJ, HmS = (BY_NAME[name] for name in ("Cm", "HmJ", "HmS"))
 
 
-def evaluated(quick: bool) -> tuple[Configuration, ...]:
+def select_configurations(quick: bool) -> tuple[Configuration, ...]:
     """Select all configurations, or for the reduced version one of each kind that compiles fast."""
     return tuple(BY_NAME[name] for name in QUICK) if quick else CONFIGURATIONS
 
 
 @cache
-def robot() -> Robot:
+def load_robot() -> Robot:
     """Load StarlETH."""
     return robots.load("starleth")
 
 
-def standing() -> Controller:
+def create_stand() -> Controller:
     """Create the controller that holds the default posture."""
     return Stand(kp=300.0, kd=5.0)
 
 
-def trotting() -> Controller:
+def create_trot() -> Controller:
     """Create the trot at 1.25 Hz with virtual forces on the trunk (reference [22] of the paper)."""
     return VirtualModel(frequency=1.25)

@@ -15,8 +15,8 @@ from tarsus_papers.gehring2014.configurations import (
     TOLERANCE,
     HmJ,
     HmS,
-    robot,
-    standing,
+    create_stand,
+    load_robot,
 )
 from tarsus_papers.gehring2014.runs import initial_worlds
 
@@ -106,7 +106,7 @@ def measure_drifts(method: str, dt: float, settle: float, stand: float) -> list[
     tolerance = np.array(TOLERANCES)
     law = configuration.law(solver=solver, T_rel=tolerance, T_abs=tolerance)
     simulation = configuration.simulation(
-        standing(), law, worlds=len(tolerance), dt=dt, stepper=MIDPOINT
+        create_stand(), law, worlds=len(tolerance), dt=dt, stepper=MIDPOINT
     )
     worlds = initial_worlds(simulation)
     heights = []
@@ -118,7 +118,7 @@ def measure_drifts(method: str, dt: float, settle: float, stand: float) -> list[
                 worlds.set("memory", np.zeros(worlds.program.sizes["memory"]))
                 worlds.advance(1)
         heights.append(
-            np.stack([robot().position(worlds.get("q"), foot)[:, 2] for foot in FEET], axis=1)
+            np.stack([load_robot().position(worlds.get("q"), foot)[:, 2] for foot in FEET], axis=1)
         )
     return [
         float(value) for value in 1e6 * 60 / stand * np.abs(heights[1] - heights[0]).max(axis=1)

@@ -18,8 +18,8 @@ from tarsus_papers.gehring2014.configurations import (
     SUBSTEPS,
     Cm,
     HmJ,
-    robot,
-    trotting,
+    create_trot,
+    load_robot,
 )
 from tarsus_papers.gehring2014.runs import fine_forces
 
@@ -54,7 +54,7 @@ class Figure5(Exhibit):
     def measure(self, task: Task) -> Finding:
         # force on one foot over one cycle
         before = 2.4 if task.quick else 8.0
-        foot = [candidate.name for candidate in robot().candidates].index(FOOT)
+        foot = [candidate.name for candidate in load_robot().candidates].index(FOOT)
         curves: dict[str, dict[str, Any]] = {}
         for name, (configuration, damping, substeps) in CURVES.items():
             task.on_progress(name)
@@ -66,7 +66,7 @@ class Figure5(Exhibit):
         # mean and peak, as rows
         mean = {name: float(np.mean(curve["force"])) for name, curve in curves.items()}
         peak = {name: float(np.max(curve["force"])) for name, curve in curves.items()}
-        weight = -robot().mass * robot().gravity_acceleration[2]
+        weight = -load_robot().mass * load_robot().gravity_acceleration[2]
         rows = [
             Row(
                 f"{name}: mean over the cycle",
@@ -81,7 +81,9 @@ class Figure5(Exhibit):
         # steps with which the stronger damping diverges
         diverges = {} if task.quick else _test_steps(before, task)
         data = {"curves": curves, "mean": mean, "peak": peak, "diverges": diverges}
-        return Finding(data, rows, _tables(diverges), _checks(mean, peak), [_chatter(curves)])
+        return Finding(
+            data, rows, _tables(diverges), _checks(mean, peak), [_describe_chatter(curves)]
+        )
 
     def draw(self, data: Mapping[str, Any]) -> Figure:
         from matplotlib.figure import Figure
@@ -116,7 +118,7 @@ CURVES = {
 }
 
 
-def _chatter(curves: Mapping[str, Any]) -> str:
+def _describe_chatter(curves: Mapping[str, Any]) -> str:
     """Describe the change of each force between steps while the foot is in contact."""
     changes = {}
     for name, curve in curves.items():
@@ -132,11 +134,11 @@ def _test_steps(before: float, task: Task) -> dict[int, bool]:
     for substeps in (2, 4, 8, 16):
         task.on_progress(f"damping x {DAMPING_FACTOR:g}, {substeps} steps per control update")
         law = Cm.law(d_N=DAMPING_FACTOR * DAMPING, d_T=DAMPING_FACTOR * DAMPING)
-        simulation = Cm.simulation(trotting(), law, stepper=Substeps(ONCE, substeps))
+        simulation = Cm.simulation(create_trot(), law, stepper=Substeps(ONCE, substeps))
         simulation.advance(before)
         diverges[substeps] = not (
             np.isfinite(simulation.q).all()
-            and simulation.q[2] > 0.5 * robot().keyframes["stand"][2]
+            and simulation.q[2] > 0.5 * load_robot().keyframes["stand"][2]
         )
     return diverges
 

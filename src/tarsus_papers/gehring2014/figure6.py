@@ -13,7 +13,7 @@ from tarsus_papers.gehring2014.configurations import (
     BY_NAME,
     CONFIGURATIONS,
     Configuration,
-    evaluated,
+    select_configurations,
 )
 from tarsus_papers.gehring2014.runs import record_cycle
 
@@ -52,7 +52,7 @@ class Figure6(Exhibit):
     def measure(self, task: Task) -> Finding:
         alphas = QUICK if task.quick else ALPHAS
         counts: dict[str, dict[str, Any]] = {}
-        for configuration in evaluated(task.quick):
+        for configuration in select_configurations(task.quick):
             if configuration.hard:
                 task.on_progress(configuration.name)
                 counts[configuration.name] = count_iterations(
@@ -60,7 +60,10 @@ class Figure6(Exhibit):
                 )
         rows = [_row(c, counts[c.name]) for c in CONFIGURATIONS if c.name in counts]
         return Finding(
-            {"alpha": alphas, "iterations": counts}, rows, [_table(counts)], _checks(counts)
+            {"alpha": alphas, "iterations": counts},
+            rows,
+            [_tabulate_iterations(counts)],
+            _checks(counts),
         )
 
     def draw(self, data: Mapping[str, Any]) -> Figure:
@@ -79,7 +82,7 @@ class Figure6(Exhibit):
         for ax, kind in zip(axes, shown, strict=True):
             for name, count in counts.items():
                 if BY_NAME[name].coordinates == kind:
-                    _line(ax, BY_NAME[name], alphas, count)
+                    _draw_line(ax, BY_NAME[name], alphas, count)
             ax.set_title(f"{kind} coordinates", loc="left", fontsize=10)
             ax.set_xlim(0, 2)
             ax.set_xlabel("relaxation α")
@@ -95,7 +98,7 @@ class Figure6(Exhibit):
         return figure
 
 
-def _line(
+def _draw_line(
     ax: Axes, configuration: Configuration, alphas: np.ndarray, count: Mapping[str, Any]
 ) -> None:
     """Draw mean and band; color for JOR or SOR, line style for direct or prox."""
@@ -127,7 +130,7 @@ def count_iterations(
     counts = iterations[:, contact]
     finite = np.isfinite(worlds.get("u")).all(axis=1).reshape(converged.shape)
     converged &= finite  # the iteration also ends on an overflow
-    whole = _first_run(np.asarray(converged.all(axis=1)))
+    whole = _select_first_run(np.asarray(converged.all(axis=1)))
     limit = float(alphas[whole].max(initial=0.0))
     low, high = np.quantile(counts, [(1 - BAND) / 2, (1 + BAND) / 2], axis=1)
     mean = counts.mean(axis=1)
@@ -146,7 +149,7 @@ def count_iterations(
     }
 
 
-def _first_run(good: np.ndarray) -> np.ndarray:
+def _select_first_run(good: np.ndarray) -> np.ndarray:
     """Select the first contiguous run of True."""
     first = int(np.argmax(good))
     bad = np.flatnonzero(~good[first:])
@@ -162,7 +165,7 @@ def _row(configuration: Configuration, count: dict[str, Any]) -> Row:
     )
 
 
-def _table(counts: dict[str, dict[str, Any]]) -> Table:
+def _tabulate_iterations(counts: dict[str, dict[str, Any]]) -> Table:
     """Tabulate the iterations with the alpha of Table 1 and with the best alpha."""
     rows = []
     for c in CONFIGURATIONS:

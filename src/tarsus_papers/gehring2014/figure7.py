@@ -12,7 +12,7 @@ from tarsus.viewer.colors import COLORS
 from tarsus_papers import _verdicts
 from tarsus_papers._verdicts import Verdict
 from tarsus_papers.base import Check, Exhibit, Finding, Row, Table, Task
-from tarsus_papers.gehring2014.configurations import BY_NAME, Configuration, evaluated
+from tarsus_papers.gehring2014.configurations import BY_NAME, Configuration, select_configurations
 from tarsus_papers.gehring2014.timing import SECTIONS, Sections, timed_program
 
 if TYPE_CHECKING:
@@ -55,14 +55,14 @@ class Figure7(Exhibit):
 
     def measure(self, task: Task) -> Finding:
         tick, runs = seconds_per_cycle(), {}
-        for c in evaluated(task.quick):
+        for c in select_configurations(task.quick):
             task.on_progress(f"compiling {c.name}")
             runs[c] = timed_program(c, task.quick)
         sections, shares = {}, {}
         for c, run in runs.items():
             task.on_progress(f"timing {c.name}")
             sections[c.name] = run.sections(QUICK_ROUNDS if task.quick else ROUNDS, tick)
-            shares[c.name] = run.part_of_wall
+            shares[c.name] = run.wall_fraction
         rows = [_row(BY_NAME[name], times) for name, times in sections.items()]
         verdicts = _verdicts.decide_all(CLAIMS, sections)
         data = {
@@ -71,7 +71,9 @@ class Figure7(Exhibit):
             "claims": _verdicts.verdict_data(verdicts),
         }
         statements = _verdicts.table(verdicts, "Statements of the paper about the figure")
-        return Finding(data, rows, [_table(sections), statements], _checks(sections, shares))
+        return Finding(
+            data, rows, [_tabulate_times(sections), statements], _checks(sections, shares)
+        )
 
     def draw(self, data: Mapping[str, Any]) -> Figure:
         from matplotlib.figure import Figure
@@ -86,13 +88,13 @@ class Figure7(Exhibit):
             1, len(groups), squeeze=False, width_ratios=[len(group) + 1 for group in groups]
         )[0]
         for ax, group in zip(panels, groups, strict=True):
-            _bars(ax, {name: sections[name] for name in group})
+            _draw_bars(ax, {name: sections[name] for name in group})
         panels[0].set_ylabel("time of one step / µs")
         panels[0].legend(frameon=False, loc="upper left")
         return figure
 
 
-def _bars(ax: Axes, sections: Mapping[str, Sections]) -> None:
+def _draw_bars(ax: Axes, sections: Mapping[str, Sections]) -> None:
     """Draw the sections as a stacked bar for each configuration."""
     base = np.zeros(len(sections))
     for color, section in zip(COLORS, SECTIONS, strict=False):
@@ -113,7 +115,7 @@ def _row(configuration: Configuration, times: Sections) -> Row:
     return Row(name, published, times["mean"]["step"], "µs", "Table 1", comment)
 
 
-def _table(sections: Mapping[str, Sections]) -> Table:
+def _tabulate_times(sections: Mapping[str, Sections]) -> Table:
     """Tabulate mean and standard deviation by section."""
     columns = (*SECTIONS, "step", "controller")
     rows = [
@@ -156,7 +158,7 @@ def _checks(sections: Mapping[str, Sections], shares: Mapping[str, float]) -> li
     ]
 
 
-def _times(
+def _select_times(
     sections: Mapping[str, Sections], section: str, names: list[str] | None = None
 ) -> dict[str, float]:
     """Select a section's mean time in µs by configuration, for those that have it."""
@@ -212,14 +214,14 @@ def _small_for_compliant(sections: Mapping[str, Sections]) -> Verdict:
 
 def _grows_with_coordinates(sections: Mapping[str, Sections]) -> Verdict:
     solution = {
-        kind: _times(
+        kind: _select_times(
             sections,
             "u_E",
             [name for name in _with_coordinates(sections, kind) if BY_NAME[name].hard],
         )
         for kind in ("minimal", "extended")
     }
-    solution["maximal"] = _times(sections, "u_E", _with_coordinates(sections, "maximal"))
+    solution["maximal"] = _select_times(sections, "u_E", _with_coordinates(sections, "maximal"))
     means = {
         kind: float(np.mean(list(times.values()))) for kind, times in solution.items() if times
     }
@@ -233,7 +235,7 @@ def _faster(section: str, first: str, second: str) -> Callable[[Mapping[str, Sec
         missing = [name for name in (first, second) if name not in sections]
         if missing:
             return None, f"{' and '.join(missing)} not measured in the reduced version"
-        times = _times(sections, section, [first, second])
+        times = _select_times(sections, section, [first, second])
         if section == "u_E":
             times = {
                 name: value + sections[name]["mean"].get("G_B", 0.0)
@@ -259,7 +261,7 @@ def _varies_more(sections: Mapping[str, Sections]) -> Verdict:
 
 
 def _same_rest(sections: Mapping[str, Sections]) -> Verdict:
-    rest = _times(sections, "rest")
+    rest = _select_times(sections, "rest")
     return max(rest.values()) / min(rest.values()) - 1 < EQUAL_TOLERANCE, _times_text(rest)
 
 

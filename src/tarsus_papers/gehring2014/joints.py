@@ -15,7 +15,7 @@ from tarsus.dynamics.kinematics import kinematics
 from tarsus.model.mechanism import Mechanism
 from tarsus.viewer.colors import COLORS
 from tarsus_papers.base import Check, Exhibit, Finding, Row, Table, Task
-from tarsus_papers.gehring2014.configurations import BY_NAME, DT, MIDPOINT, TOLERANCE, trotting
+from tarsus_papers.gehring2014.configurations import BY_NAME, DT, MIDPOINT, TOLERANCE, create_trot
 from tarsus_papers.gehring2014.runs import initial_worlds
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def measure_drifts(name: str, method: str, seconds: float) -> dict[str, list[flo
     )
     options = {"stabilization": STABILIZATION} if method == STABILIZED else {}
     simulation = BY_NAME[name].simulation(
-        trotting(), law, worlds=len(tolerance), stepper=MIDPOINT, **options
+        create_trot(), law, worlds=len(tolerance), stepper=MIDPOINT, **options
     )
     # each with its own step
     worlds = initial_worlds(simulation)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tarsus.morphology.fall import MIN_UPRIGHT, upright
+from tarsus.morphology.fall import MIN_UPRIGHT, uprightness
 from tarsus.viewer.colors import COLORS
 from tarsus_papers.base import Check, Exhibit, Finding, Row, Table, Task
 from tarsus_papers.gehring2014.configurations import (
@@ -19,8 +19,8 @@ from tarsus_papers.gehring2014.configurations import (
     Cm,
     Configuration,
     HmJ,
-    robot,
-    standing,
+    create_stand,
+    load_robot,
 )
 
 if TYPE_CHECKING:
@@ -148,10 +148,10 @@ def run_pushes(
     angle = np.repeat(np.arange(directions) * 2 * np.pi / directions, strengths)
     strength = np.tile(np.linspace(WEAKEST, STRONGEST, strengths), directions)
     simulation = configuration.simulation(
-        standing(),
+        create_stand(),
         worlds=len(angle),
         contacts="all",
-        slots=len(robot().candidates),  # enough for every candidate
+        slots=len(load_robot().candidates),  # enough for every candidate
         pushes=TRUNK,
         threads=os.cpu_count() or 1,
     )
@@ -177,7 +177,7 @@ def run_pushes(
         depth = np.fmax(depth, -np.nan_to_num(log["gap"].values, nan=0.0).min(axis=(0, 2)))
         closed = np.maximum(closed, (normal > 0).sum(axis=2).max(axis=0))
         force = np.fmax(force, np.nan_to_num(normal, nan=0.0).max(axis=(0, 2)) / DT)
-        fell |= (upright(simulation.robot, q) < MIN_UPRIGHT).any(axis=0)
+        fell |= (uprightness(simulation.robot, q) < MIN_UPRIGHT).any(axis=0)
     return Falls(strength, angle, fell, finite, unconverged, depth, closed, force)
 
 

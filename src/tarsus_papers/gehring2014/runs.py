@@ -22,7 +22,7 @@ from tarsus_papers.gehring2014.configurations import (
     MIDPOINT,
     ONCE,
     Configuration,
-    trotting,
+    create_trot,
 )
 
 Array = NDArray[Any]
@@ -73,7 +73,7 @@ class RecordedSteps:
 @cache
 def record_cycle(configuration: Configuration, before: float) -> RecordedSteps:
     """Record one trotting cycle, after `before` seconds of trot in closed loop."""
-    simulation = configuration.simulation(trotting())
+    simulation = configuration.simulation(create_trot())
     worlds = initial_worlds(simulation)
     worlds.advance(round(before / simulation.dt))
     records = worlds.record(CYCLE + 1)
@@ -109,7 +109,7 @@ def fine_forces(configuration: Configuration, law: Law, substeps: int, before: f
     `before` seconds of trot.
     """
     coarse = Substeps(MIDPOINT, substeps) if substeps > 1 else MIDPOINT
-    closed_loop = initial_worlds(configuration.simulation(trotting(), law, stepper=coarse))
+    closed_loop = initial_worlds(configuration.simulation(create_trot(), law, stepper=coarse))
     closed_loop.advance(round(before / DT) - 1)
     records = closed_loop.record(CYCLE + 1)
     uncontrolled = configuration.simulation(None, law, stepper=ONCE, dt=DT / substeps)

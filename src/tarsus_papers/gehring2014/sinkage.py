@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from tarsus_papers.base import Check, Exhibit, Finding, Row, Task
-from tarsus_papers.gehring2014.configurations import STIFFNESS, Cm, HmJ, robot, trotting
+from tarsus_papers.gehring2014.configurations import STIFFNESS, Cm, HmJ, create_trot, load_robot
 
 PUBLISHED = 4.4e-3  # m
 SETTLE, TROT = 4.0, 8.0  # s
@@ -31,7 +31,7 @@ class Sinkage(Exhibit):
         depth = {}
         for configuration in (Cm, HmJ):
             task.on_progress(configuration.name)
-            simulation = configuration.simulation(trotting())
+            simulation = configuration.simulation(create_trot())
             simulation.advance(1.0 if task.quick else SETTLE)
             log = simulation.run(1.6 if task.quick else TROT)
             gap, closed = log["gap"].values, log["impulse_contact"].values[..., 0] > 0
@@ -41,7 +41,7 @@ class Sinkage(Exhibit):
                 "largest": float(depths.max()),
             }
         # depth of two feet at rest
-        weight = -robot().mass * robot().gravity_acceleration[2]
+        weight = -load_robot().mass * load_robot().gravity_acceleration[2]
         static = weight / 2 / STIFFNESS
         # comparison with the paper
         section = "section Accuracy"

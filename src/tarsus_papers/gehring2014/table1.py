@@ -13,7 +13,7 @@ from tarsus_papers.gehring2014.configurations import (
     CONFIGURATIONS,
     DT,
     Configuration,
-    evaluated,
+    select_configurations,
 )
 from tarsus_papers.gehring2014.runs import RecordedSteps, record_cycle
 
@@ -53,7 +53,7 @@ class Table1(Exhibit):
     def measure(self, task: Task) -> Finding:
         limits = task.found["figure6"].data["iterations"]
         steps: dict[tuple[str, str], RecordedSteps] = {}
-        for c in evaluated(task.quick):
+        for c in select_configurations(task.quick):
             task.on_progress(f"compiling {c.name}")
             recorded = record_cycle(c, QUICK_BEFORE if task.quick else BEFORE)
             steps |= {
@@ -73,9 +73,13 @@ class Table1(Exhibit):
             "evaluations_per_second": evaluations,
             "by_alpha": timings,
         }
-        tables = [_ranking(evaluations), _by_alpha(timings), _settings()]
+        tables = [_ranking(evaluations), _tabulate_by_alpha(timings), _settings()]
         return Finding(
-            data, rows, tables, _checks(evaluations, task.quick), [_differences(evaluations)]
+            data,
+            rows,
+            tables,
+            _checks(evaluations, task.quick),
+            [_describe_differences(evaluations)],
         )
 
 
@@ -163,7 +167,7 @@ def _ranking(evaluations: Mapping[str, float]) -> Table:
     )
 
 
-def _differences(evaluations: Mapping[str, float]) -> str:
+def _describe_differences(evaluations: Mapping[str, float]) -> str:
     """Describe where the rankings differ, and by how much."""
     ranges = []
     for step_time in (lambda c: 1e6 / c.evaluations, lambda c: 1e6 / evaluations[c.name]):
@@ -192,7 +196,7 @@ def _three_digits(number: float) -> str:
     return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
 
 
-def _by_alpha(timings: Mapping[str, Timing]) -> Table:
+def _tabulate_by_alpha(timings: Mapping[str, Timing]) -> Table:
     """Tabulate alpha, mean iterations and speed, by the origin of alpha."""
     columns = (
         "",

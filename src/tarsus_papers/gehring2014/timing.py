@@ -14,7 +14,7 @@ from tarsus.program.ir.program import CYCLES
 from tarsus.program.run.worlds import Worlds
 from tarsus.simulation.initial_registers import write_registers
 from tarsus.simulation.step_program import step_program
-from tarsus_papers.gehring2014.configurations import CYCLE, Configuration, trotting
+from tarsus_papers.gehring2014.configurations import CYCLE, Configuration, create_trot
 from tarsus_papers.gehring2014.runs import initial_worlds
 
 Array = NDArray[np.float64]
@@ -36,7 +36,7 @@ class TimedProgram:
 
     Attributes
     ----------
-    part_of_wall : float
+    wall_fraction : float
         Fraction of the wall time spent in the sections, once measured: median over chunks of steps,
         each run twice in a row, because the speed of a processor changes.
     """
@@ -44,7 +44,7 @@ class TimedProgram:
     configuration: Configuration
     worlds: Worlds
     steps: int
-    part_of_wall: float = 0.0
+    wall_fraction: float = 0.0
 
     def sections(self, rounds: int, tick: float) -> Sections:
         """Measure mean and deviation of the sections and the step in µs, and the iterations."""
@@ -54,8 +54,10 @@ class TimedProgram:
             totals[-1] < MIN_SHRINKAGE * totals[-3] and len(totals) < MAX_ROUNDS_FACTOR * rounds
         ):
             write_registers(self.worlds, start)
-            overhead = min(_seconds(self.worlds, 0) for _ in range(CHUNK))
-            wall = [_seconds(self.worlds, CHUNK) - overhead for _ in range(self.steps // CHUNK)]
+            overhead = min(_measure_seconds(self.worlds, 0) for _ in range(CHUNK))
+            wall = [
+                _measure_seconds(self.worlds, CHUNK) - overhead for _ in range(self.steps // CHUNK)
+            ]
             write_registers(self.worlds, start)
             records = self.worlds.record(self.steps)
             cycles = records[CYCLES][:, 0]
@@ -63,7 +65,7 @@ class TimedProgram:
             shares.append(by_chunk * tick / wall)
             fastest = np.minimum(fastest, cycles)
             totals.append(fastest.sum())
-        self.part_of_wall = float(np.median(shares))
+        self.wall_fraction = float(np.median(shares))
         iterations = records["iterations"][:, 0, 0]
         return self._statistics(fastest * tick * 1e6, iterations)
 
@@ -84,7 +86,7 @@ class TimedProgram:
         }
 
 
-def _seconds(worlds: Worlds, steps: int) -> float:
+def _measure_seconds(worlds: Worlds, steps: int) -> float:
     """Measure the wall time of the next steps in s."""
     began = perf_counter()
     worlds.advance(steps)
@@ -93,7 +95,7 @@ def _seconds(worlds: Worlds, steps: int) -> float:
 
 def timed_program(configuration: Configuration, quick: bool) -> TimedProgram:
     """Create the timed program of a configuration, some cycles after the start of its trot."""
-    simulation = configuration.simulation(trotting())
+    simulation = configuration.simulation(create_trot())
     untimed = initial_worlds(simulation)
     untimed.advance(round((QUICK_BEFORE if quick else BEFORE) / simulation.dt))
     registers = {r.name: untimed.get(r.name) for r in untimed.program.of_kind("state", "parameter")}

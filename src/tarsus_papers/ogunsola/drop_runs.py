@@ -17,7 +17,7 @@ from tarsus_papers.ogunsola.drops import (
     Array,
     DropCase,
     ground,
-    hyq,
+    load_hyq,
     simulation,
 )
 
@@ -144,7 +144,7 @@ def simulate_drops(
 ) -> DropRun:
     """Run the drops of HyQ in all cases; `held` False: free legs in all."""
     created = simulation(ground(), dt, method, contacts, held)
-    return DropRun.of(hyq(), created.run(seconds))
+    return DropRun.of(load_hyq(), created.run(seconds))
 
 
 @cache

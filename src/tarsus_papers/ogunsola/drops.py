@@ -88,7 +88,7 @@ CASES = tuple(
 
 
 @dataclass(frozen=True)
-class Held(Stand):
+class HeldServo(Stand):
     """Joint servo that command `hold` turns on (1) or off (0)."""
 
     commands: ClassVar[Mapping[str, float]] = {"hold": 1.0}
@@ -99,14 +99,14 @@ class Held(Stand):
 
 
 @cache
-def hyq() -> Robot:
+def load_hyq() -> Robot:
     """Return HyQ without torque limits, because the paper states none."""
     robot = robots.load("hyq")
     strong = (replace(motor, lower=-np.inf, upper=np.inf) for motor in robot.actuators)
     return replace(robot, actuators=tuple(strong))
 
 
-HOLD = Held(kp=KP, kd=KD)
+HOLD = HeldServo(kp=KP, kd=KD)
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,19 +143,20 @@ def simulation(
 
     Parameters
     ----------
-    on
-        Law and terrain.
+    drop_ground
+        Law and terrain of each case.
     dt
         Step size, in s.
-    by
+    method
         Stepper; by default the paper's propagator.
     contacts
-        Contacts that are simulated.
+        Names of the contact candidates to simulate.
     held
-        Whether legs are held where the case says so; False: free legs in all cases.
+        Whether servos lock the legs in the cases with `DropCase.held`; False: free legs in all
+        cases.
     """
     created = Simulation(
-        hyq(),
+        load_hyq(),
         drop_ground.law,
         method or stepper(INNER_STEPPER),
         drop_ground.terrain,
@@ -166,13 +167,13 @@ def simulation(
         limits=False,
     )
     created.set(
-        q=np.array([start(hyq(), case.scenario) for case in drop_ground.cases]),
+        q=np.array([start_posture(load_hyq(), case.scenario) for case in drop_ground.cases]),
         command={"hold": [float(held and case.held) for case in drop_ground.cases]},
     )
     return created
 
 
-def start(robot: Robot, scenario: Scenario, feet: Sequence[str] = FEET) -> Array:
+def start_posture(robot: Robot, scenario: Scenario, feet: Sequence[str] = FEET) -> Array:
     """Return the standing posture, rotated and lifted: coordinates, shape (nq,)."""
     q = np.array(robot.keyframes["stand"])
     q[3:7] = [np.cos(scenario.trunk / 2), 0.0, np.sin(scenario.trunk / 2), 0.0]
@@ -201,7 +202,9 @@ def normal_rows(robot: Robot, q: Array, up: Array, feet: Sequence[str] = FEET) -
                      for foot in feet], axis=-2)  # fmt: skip
 
 
-def at_landing(robot: Robot, q: Array, scenario: Scenario, feet: Sequence[str] = FEET) -> Array:
+def landing_impulses(
+    robot: Robot, q: Array, scenario: Scenario, feet: Sequence[str] = FEET
+) -> Array:
     """Compute the impulses Lambda (feet,) of Eqn. (4), in N s, as the first feet land with e = 0.
 
     Joints do not move during the fall, because legs and trunk fall alike. If Eqn. (4) would pull

@@ -15,7 +15,7 @@ from tarsus_papers.ogunsola.drops import (
     CASES,
     Array,
     clearances,
-    hyq,
+    load_hyq,
     normal,
     normal_rows,
 )
@@ -108,7 +108,7 @@ def _residuals(run: DropRun, world: int) -> dict[str, float]:
     impulse = impacts.impulse[..., 0]
     # closed contacts, and their expected velocities after the impact
     up = normal(case.scenario.ground)
-    closed = clearances(hyq(), impacts.q, up, run.contacts) < 1e-8
+    closed = clearances(load_hyq(), impacts.q, up, run.contacts) < 1e-8
     approach, after = impacts.before[..., 0], impacts.after[..., 0]
     expected = np.where(approach < -MIN_REBOUND_SPEED, -case.e * approach, 0.0)
     fastest = np.abs(approach).max(axis=1, initial=0.0)
@@ -124,9 +124,9 @@ def _residuals(run: DropRun, world: int) -> dict[str, float]:
 
 def _momentum(run: DropRun, impacts: Impacts, up: Array) -> float:
     """Return |M (u+ - u-) - T Lambda| relative to |M u-|, for the normal part only."""
-    M = hyq().mass_matrix(impacts.q)
+    M = load_hyq().mass_matrix(impacts.q)
     changed = np.einsum("kij,kj->ki", M, impacts.u_after - impacts.u_before)
-    T = normal_rows(hyq(), impacts.q, up, run.contacts)
+    T = normal_rows(load_hyq(), impacts.q, up, run.contacts)
     impulse = np.einsum("kni,kn->ki", T, impacts.impulse[..., 0])
     size = np.linalg.norm(np.einsum("kij,kj->ki", M, impacts.u_before), axis=1)
     return float((np.linalg.norm(changed - impulse, axis=1) / size).max(initial=0.0))

@@ -9,7 +9,7 @@ import numpy as np
 
 from tarsus_papers.base import Check, Exhibit, Finding, Table, Task
 from tarsus_papers.ogunsola.drop_runs import QUICK, STANCE, DropRun, drops, simulate_drops
-from tarsus_papers.ogunsola.drops import CASES, DT, FEET, Array, hyq, normal, normal_rows
+from tarsus_papers.ogunsola.drops import CASES, DT, FEET, Array, load_hyq, normal, normal_rows
 
 STENCIL = 1e-4  # s: step of the differences of T along the motion
 FRICTIONLESS = tuple(k for k, case in enumerate(CASES) if case.mu == 0 and case.e == 0)
@@ -97,13 +97,13 @@ def _complementarity(run: DropRun, world: int) -> dict[str, float]:
     steps = np.nonzero(quiet[1:] & quiet[:-1] & (force[:-1] > 0).any(axis=1))[0] + 1
     # normal velocities of the feet at their ends
     up = normal(CASES[world].scenario.ground)
-    middle = hyq().integrate(q[steps - 1], u[steps - 1], run.dt / 2)
-    T = normal_rows(hyq(), middle, up)
+    middle = load_hyq().integrate(q[steps - 1], u[steps - 1], run.dt / 2)
+    T = normal_rows(load_hyq(), middle, up)
     ends = np.einsum("sij,sj->si", T, u[steps])
     ends += run.dt / 2 * _velocity_product(middle, u[steps - 1], up)
     # compared with the forces
     before, now = force[steps - 1] > 0, force[steps]
-    M = T @ np.linalg.inv(hyq().mass_matrix(middle)) @ np.swapaxes(T, 1, 2)
+    M = T @ np.linalg.inv(load_hyq().mass_matrix(middle)) @ np.swapaxes(T, 1, 2)
     scale = np.einsum("sij,sj->si", np.abs(T), np.abs(u[steps]))
     scale += run.dt * np.einsum("sij,sj->si", np.abs(M), now)
     pressed, rests = before & (now > 0), before & (now == 0)
@@ -118,8 +118,8 @@ def _velocity_product(q: Array, u: Array, up: Array) -> Array:
     """Return dT^T/dt u, (steps, feet), in m/s^2: T^T u differentiated with u constant."""
 
     def velocity(after: float) -> Array:
-        moved = hyq().integrate(q, u, after)
-        return np.einsum("sij,sj->si", normal_rows(hyq(), moved, up), u)
+        moved = load_hyq().integrate(q, u, after)
+        return np.einsum("sij,sj->si", normal_rows(load_hyq(), moved, up), u)
 
     difference = velocity(STENCIL) - velocity(-STENCIL)
     return (8 * difference - velocity(2 * STENCIL) + velocity(-2 * STENCIL)) / (12 * STENCIL)
@@ -140,23 +140,23 @@ def _distance_from_all_sets(run: DropRun) -> float:
         steps = np.nonzero(valid)[0] + 1
         # Eqn. (3) at their starts
         q, u = run.q[steps - 1, world], run.u[steps - 1, world]
-        T, product = normal_rows(hyq(), q, up), _velocity_product(q, u, up)
-        inverse = np.linalg.inv(hyq().mass_matrix(q))
-        rest = np.einsum("sij,sj->si", inverse, _applied(q, u, run.tau[steps, world]))
+        T, product = normal_rows(load_hyq(), q, up), _velocity_product(q, u, up)
+        inverse = np.linalg.inv(load_hyq().mass_matrix(q))
+        rest = np.einsum("sij,sj->si", inverse, _applied_forces(q, u, run.tau[steps, world]))
         M = T @ inverse @ np.swapaxes(T, 1, 2)
         d = np.einsum("sij,sj->si", T, rest) + product
         # its solutions, compared with the forces of the law
         for k, step in enumerate(steps):
             on = force[step - 1] > 0
-            expected = all_sets(M[k][np.ix_(on, on)], d[k][on])
+            expected = solve_by_enumeration(M[k][np.ix_(on, on)], d[k][on])
             distance += float(np.abs(expected - force[step, on]).sum())
             size += float(expected.sum())
     return distance / size
 
 
-def _applied(q: Array, u: Array, tau: Array) -> Array:
+def _applied_forces(q: Array, u: Array, tau: Array) -> Array:
     """Return tau - C, (steps, nu): motors, joint damping, gravity and velocity terms."""
-    robot, force = hyq(), -hyq().bias(q, u)
+    robot, force = load_hyq(), -load_hyq().bias(q, u)
     for body, indices in zip(robot.bodies, robot.u_slices, strict=True):
         force[:, indices] -= body.joint.damping * u[:, indices]
     for k, motor in enumerate(robot.actuators):
@@ -164,7 +164,7 @@ def _applied(q: Array, u: Array, tau: Array) -> Array:
     return force
 
 
-def all_sets(M: Array, d: Array) -> Array:
+def solve_by_enumeration(M: Array, d: Array) -> Array:
     """Return forces of Eqn. (3) by trying all sets of closed contacts; the first that fits."""
     for chosen in product((True, False), repeat=len(d)):
         on, forces = np.array(chosen, bool), np.zeros(len(d))

@@ -12,7 +12,7 @@ import numpy as np
 from tarsus import robots
 from tarsus.contact.laws.lcp_impulse import LcpImpulse
 from tarsus.dynamics.robot import Robot
-from tarsus.morphology.feet import feet
+from tarsus.morphology.feet import find_feet
 from tarsus.simulation.simulation import Simulation
 from tarsus.terrain.base import Terrain
 from tarsus.terrain.plane import Plane
@@ -83,7 +83,7 @@ class OtherRobots(Exhibit):
         for dropped in QUICK_ROBOTS if task.quick else ROBOTS:
             task.on_progress(dropped.name)
             run = _run(dropped)
-            landing_error, depth, energy_change, momentum_error = _measured(dropped, run)
+            landing_error, depth, energy_change, momentum_error = _measure(dropped, run)
             rows.append(
                 (
                     dropped.name,
@@ -112,7 +112,7 @@ class OtherRobots(Exhibit):
 def _run(dropped: Dropped) -> DropRun:
     """Run both worlds from rest above the ground until shortly after the landing."""
     robot = dropped.load()
-    names = [foot.name for foot in feet(robot)]
+    names = [foot.name for foot in find_feet(robot)]
     law = LcpImpulse(e_N=E, mu=dropped.friction)
     simulation = Simulation(
         robot, law, stepper(INNER_STEPPER), dropped.ground, None, DT, worlds=len(E), contacts=names
@@ -130,7 +130,7 @@ def _heights(robot: Robot, q: Array, names: list[str]) -> Array:
     return np.array([robot.position(q, name)[2] - radius[name] for name in names])
 
 
-def _measured(dropped: Dropped, run: DropRun) -> tuple[float | None, float, float, float | None]:
+def _measure(dropped: Dropped, run: DropRun) -> tuple[float | None, float, float, float | None]:
     """Return landing error (s), depth (m), and energy and momentum errors of all impacts.
 
     The last two are the largest relative change of kinetic energy and the largest relative error of

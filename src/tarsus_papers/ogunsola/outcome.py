@@ -7,7 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from tarsus_papers.ogunsola.drop_runs import STANCE, DropRun
-from tarsus_papers.ogunsola.drops import FEET, DropCase, G, at_landing, hyq, start
+from tarsus_papers.ogunsola.drops import (
+    FEET,
+    DropCase,
+    G,
+    landing_impulses,
+    load_hyq,
+    start_posture,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,14 +32,15 @@ class DropOutcome:
     depth
         Largest depth of a foot in the stance after the landing, in m.
     sideways
-        Displacement of the center of mass in x and y until then, in m.
+        Displacement of the center of mass in x and y until the end of that stance, in m.
     along
-        Largest error of its velocity along the slope, in m/s; for free legs in that stance only.
-    gained
+        Largest error of the velocity of the center of mass along the slope, in m/s; with free legs
+        only until the end of that stance.
+    acceleration
         Mean acceleration along the slope over the whole run, in m/s^2.
     torque
         Largest torque, in N m.
-    slowest
+    final_speed
         Largest velocity at the end of the run, in m/s or rad/s.
     unconverged
         Number of unconverged steps.
@@ -54,7 +62,7 @@ class DropOutcome:
     def of(cls, run: DropRun, world: int, case: DropCase) -> DropOutcome:
         """Measure one world of a run."""
         scenario, impacts = case.scenario, run.impacts_in(world)
-        impulses = at_landing(hyq(), start(hyq(), scenario), scenario)
+        impulses = landing_impulses(load_hyq(), start_posture(load_hyq(), scenario), scenario)
         until_stance = run.time <= scenario.fall + STANCE
         com, feet = run.com(world), [run.contacts.index(foot) for foot in FEET]
         downhill = -np.array([np.cos(scenario.ground), 0.0, np.sin(scenario.ground)])

@@ -22,9 +22,9 @@ from tarsus_papers.ogunsola.drops import (
     G,
     Scenario,
     clearances,
-    hyq,
+    load_hyq,
     normal,
-    start,
+    start_posture,
 )
 from tarsus_papers.ogunsola.outcome import DropOutcome
 
@@ -66,8 +66,8 @@ class _Drop(Exhibit):
     def rows(self, outcomes: Mapping[int, DropOutcome]) -> list[Row]:
         """Return the paper's settings next to those of the run, and closed-form results."""
         # settings read back from the initial state, and measured quantities
-        scenario, robot = self.scenario, hyq()
-        q, up = start(robot, scenario), normal(scenario.ground)
+        scenario, robot = self.scenario, load_hyq()
+        q, up = start_posture(robot, scenario), normal(scenario.ground)
         height = float(clearances(robot, q, up).min() / up[2])
         angle = float(np.rad2deg(2 * np.arcsin(q[5])))
         free, held = (outcomes[k] for k in outcomes if CASES[k].mu == 0 and CASES[k].e == 0)
@@ -118,7 +118,7 @@ class _Drop(Exhibit):
         figure = Figure(figsize=(9, 7.5), layout="constrained")
         axes = figure.subplots(3, len(data["cases"]), sharex=True, sharey="row", squeeze=False)
         for column, (name, curves) in zip(axes.T, data["cases"].items(), strict=True):
-            _panels(column, np.asarray(data["time"]), curves, data["feet"])
+            _draw_panels(column, np.asarray(data["time"]), curves, data["feet"])
             column[0].set_title(f"legs {name}", loc="left", fontsize=10)
             column[2].set_xlabel("time / s")
         labels = ("contact force / N", "impulse, feet / (N s)", "center of mass / m")
@@ -214,7 +214,7 @@ def _curves(run: DropRun, world: int) -> dict[str, Any]:
     }
 
 
-def _panels(column: Array, time: Array, curves: Mapping[str, Any], feet: list[str]) -> None:
+def _draw_panels(column: Array, time: Array, curves: Mapping[str, Any], feet: list[str]) -> None:
     """Draw forces, impulses and center of mass of one case."""
     force, impulse = np.asarray(curves["force"]), np.asarray(curves["impact_impulse"])
     for k, (foot, color) in enumerate(zip(feet, COLORS, strict=False)):

@@ -13,7 +13,7 @@ from tarsus.stepping.methods.midpoint import Midpoint
 from tarsus.viewer.colors import COLORS
 from tarsus_papers.base import Check, Exhibit, Finding, Table, Task
 from tarsus_papers.ogunsola.drop_runs import STANCE, DropRun, drops, simulate_drops
-from tarsus_papers.ogunsola.drops import CASES, Array, Ground, ground, hyq, simulation
+from tarsus_papers.ogunsola.drops import CASES, Array, Ground, ground, load_hyq, simulation
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -132,7 +132,7 @@ def _center_of_mass(q: Array) -> Array:
     """Return the center of mass of each world, (worlds, 3), in m; NaN if the world diverged."""
     finite = np.isfinite(q).all(axis=1)
     center = np.full((len(q), 3), np.nan)
-    center[finite] = hyq().center_of_mass(q[finite])
+    center[finite] = load_hyq().center_of_mass(q[finite])
     return center
 
 

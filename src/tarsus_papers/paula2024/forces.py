@@ -72,7 +72,7 @@ class Forces(Exhibit):
         for row, (key, name) in enumerate((("ours", "Tarsus"), ("theirs", "MuJoCo"))):
             style = "-" if key == "ours" else "--"
             top.plot(data["time"], data[key]["force"], style, color=COLORS[row], lw=1.2, label=name)
-            _phases(bottom, data["time"], data[key]["active"], row)
+            _draw_phases(bottom, data["time"], data[key]["active"], row)
         top.set_ylabel("vertical force / N")
         top.set_ylim(0, None)
         above = {"loc": "lower right", "bbox_to_anchor": (1, 0.98), "ncols": 2}
@@ -86,7 +86,7 @@ class Forces(Exhibit):
         return figure
 
 
-def _phases(ax: Axes, time: Any, active: Any, row: int) -> None:
+def _draw_phases(ax: Axes, time: Any, active: Any, row: int) -> None:
     """Draw a bar while the foot is in contact."""
     on, t = np.asarray(active, bool), np.asarray(time)
     edges = np.flatnonzero(np.diff(np.concatenate([[False], on, [False]]).astype(int)))

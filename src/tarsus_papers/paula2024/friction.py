@@ -18,7 +18,7 @@ from tarsus_papers.paula2024.walk import (
     GAIT,
     SETTING,
     STEPPER,
-    cheetah,
+    load_cheetah,
     walk_duration,
 )
 
@@ -142,7 +142,7 @@ def _walk(interpretations: list[Interpretation], seconds: float) -> dict[str, Wa
         name: np.repeat([getattr(each, name) for each in interpretations], len(SPEEDS))
         for name in ("K", "v_s", "v_d")
     }
-    law, robot = replace(Hertz(axes=interpretations[0].axes), **values), cheetah()
+    law, robot = replace(Hertz(axes=interpretations[0].axes), **values), load_cheetah()
     simulation = Simulation(robot, law, STEPPER, controller=GAIT, dt=DT, worlds=count)
     simulation.set(command={"speed": np.tile(SPEEDS, len(interpretations))})
     # position of the trunk, depth of the feet

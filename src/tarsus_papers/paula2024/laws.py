@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tarsus import registry
-from tarsus.mujoco_runs.settings import NAMED, SHOWN, label
+from tarsus.mujoco_runs.settings import NAMED, SHOWN, row_label
 from tarsus.mujoco_runs.simulation import MujocoSimulation
 from tarsus.simulation import resolve
 from tarsus.simulation.recording.divergence import Diverged
@@ -18,14 +18,14 @@ from tarsus.simulation.recording.summary import summary
 from tarsus.simulation.simulation import Simulation
 from tarsus.viewer.colors import COLORS
 from tarsus_papers.base import Check, Exhibit, Finding, Table, Task
-from tarsus_papers.paula2024.walk import GAIT, cheetah
+from tarsus_papers.paula2024.walk import GAIT, load_cheetah
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Array = NDArray[np.float64]
 LAWS, STEPPER = "tarsus.contact.laws", "symplectic_euler"
-MUJOCO = {label(name): NAMED[name] for name in SHOWN}
+MUJOCO = {row_label(name): NAMED[name] for name in SHOWN}
 QUICK = ("moreau",)
 DT, SECONDS, QUICK_SECONDS = 2e-4, 5.0, 1.5  # s: small enough for every law
 SPEED = 0.4  # m/s, commanded
@@ -81,7 +81,7 @@ class Laws(Exhibit):
                 continue
             distances[name] = [coarse["distance"], fine["distance"]]
             if not task.quick:
-                walked = _distances(name, seconds)
+                walked = _simulate_distances(name, seconds)
                 spreads[name] = float(np.ptp(walked) / walked.mean())
             creep = fine["creep_max"]
             lines.append(
@@ -121,10 +121,10 @@ def _create(name: str, dt: float, worlds: int = 1) -> Simulation | MujocoSimulat
     """Create the walk under a law or in MuJoCo, which has one world, at a step `dt` in s."""
     if name in MUJOCO:
         settings = replace(MUJOCO[name], mu=FRICTION)
-        simulation = MujocoSimulation(cheetah(), settings, controller=GAIT, dt=dt)
+        simulation = MujocoSimulation(load_cheetah(), settings, controller=GAIT, dt=dt)
     else:
         law, _ = resolve.apply_material(resolve.law(name), {"mu": FRICTION})
-        simulation = Simulation(cheetah(), law, STEPPER, controller=GAIT, dt=dt, worlds=worlds)
+        simulation = Simulation(load_cheetah(), law, STEPPER, controller=GAIT, dt=dt, worlds=worlds)
     simulation.set(command={"speed": SPEED})
     return simulation
 
@@ -141,7 +141,7 @@ def _run(name: str, dts: Sequence[float], seconds: float) -> list[dict[str, Any]
     return summaries
 
 
-def _distances(name: str, seconds: float) -> Array:
+def _simulate_distances(name: str, seconds: float) -> Array:
     """Simulate the walk from each of `STARTS` and return the distances walked, m."""
     simulation = _create(name, DT, STARTS)
     offsets = START_OFFSET * np.arange(STARTS)

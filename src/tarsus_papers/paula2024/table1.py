@@ -7,7 +7,13 @@ from typing import ClassVar
 
 from tarsus.mujoco_runs.library import mujoco
 from tarsus_papers.base import Check, Exhibit, Finding, Row, Table, Task
-from tarsus_papers.paula2024.walk import SECONDS, SETTING, ours, theirs, walk_duration
+from tarsus_papers.paula2024.walk import (
+    SECONDS,
+    SETTING,
+    create_mujoco_walk,
+    create_tarsus_walk,
+    walk_duration,
+)
 
 MILLIMETER = 1e-3  # m
 OTHER_VELOCITIES = "chosen by Tarsus; the part 'friction' uses those of Table I"
@@ -29,19 +35,19 @@ class SettingsTable(Exhibit):
 
     def measure(self, task: Task) -> Finding:
         # settings that were used, and differences from Table I
-        tarsus, peer = _ours(), _theirs()
+        tarsus, peer = _tarsus_settings(), _mujoco_settings()
         seconds = Row("simulation time", SECONDS, walk_duration(task.quick), "s", "Table I")
         checked = [row for row in (*tarsus, *peer) if row.comment != OTHER_VELOCITIES]
         checked += [] if task.quick else [seconds]
         wrong = [row.quantity for row in checked if not _same(row)]
-        integrator = theirs().model.opt.integrator
+        integrator = create_mujoco_walk().model.opt.integrator
         implicit = integrator == mujoco().mjtIntegrator.mjINT_IMPLICIT
         methods = Table(
             "Integration method",
             ("", "published", "here"),
             (
                 ("the paper's", "explicit second-order Euler", "heun (second order, explicit)"),
-                ("MuJoCo", IMPLICIT, theirs().settings.integrator),
+                ("MuJoCo", IMPLICIT, create_mujoco_walk().settings.integrator),
             ),
         )
         return Finding(
@@ -55,16 +61,18 @@ class SettingsTable(Exhibit):
                     f"{len(checked)} rows" if not wrong else f"not: {', '.join(wrong)}",
                 ),
                 Check(
-                    "MuJoCo used its implicit integrator", implicit, theirs().settings.integrator
+                    "MuJoCo used its implicit integrator",
+                    implicit,
+                    create_mujoco_walk().settings.integrator,
                 ),
             ],
             [SETTING],
         )
 
 
-def _ours() -> Sequence[Row]:
+def _tarsus_settings() -> Sequence[Row]:
     """Return law parameters and gait gains of Tarsus, as compiled."""
-    simulation = ours()
+    simulation = create_tarsus_walk()
     law = {name: float(value) for name, value in simulation.law.parameters().items()}
     gains = {name: float(getattr(simulation.controller, name)) for name in ("kp", "kd")}
     stiffness = law["K"] * MILLIMETER ** (law["e"] - 1)
@@ -85,9 +93,9 @@ def _ours() -> Sequence[Row]:
     )
 
 
-def _theirs() -> Sequence[Row]:
+def _mujoco_settings() -> Sequence[Row]:
     """Return MuJoCo's settings, read from its model."""
-    model, where = theirs().model, "Table I"
+    model, where = create_mujoco_walk().model, "Table I"
     friction, solref = model.geom_friction[:, 0], model.geom_solref
     assert (friction == friction[0]).all() and (solref == solref[0]).all()
     return (

@@ -16,7 +16,7 @@ from tarsus.model.conventions import to_pinocchio
 from tarsus.model.files import import_library
 from tarsus.model.to_mjcf import to_mjcf
 from tarsus_papers.base import Check, Exhibit, Finding, Table, Task
-from tarsus_papers.paula2024.walk import LEFT_FORELEG, cheetah
+from tarsus_papers.paula2024.walk import LEFT_FORELEG, load_cheetah
 
 Array = NDArray[np.float64]
 STATES, QUICK_STATES = 100, 10
@@ -39,7 +39,10 @@ class DynamicTerms(Exhibit):
     )
 
     def measure(self, task: Task) -> Finding:
-        robot, states = cheetah(), _states(cheetah(), QUICK_STATES if task.quick else STATES)
+        robot, states = (
+            load_cheetah(),
+            _draw_states(load_cheetah(), QUICK_STATES if task.quick else STATES),
+        )
         numeric = {name: _worst(check, robot, states) for name, check in BY_DIFFERENCES.items()}
         lines: list[tuple[str, float | None, float | None]] = []
         peer, notes = _by_pinocchio(robot, states), []
@@ -58,7 +61,7 @@ class DynamicTerms(Exhibit):
         )
 
 
-def _states(robot: Robot, count: int) -> tuple[Array, Array]:
+def _draw_states(robot: Robot, count: int) -> tuple[Array, Array]:
     """Draw coordinates (count, nq) near the stand, and velocities (count, nu) of order 1."""
     random = np.random.default_rng(2024)
     stand = np.tile(robot.keyframes["stand"], (count, 1))

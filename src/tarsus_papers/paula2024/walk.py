@@ -45,21 +45,21 @@ SETTING = (
 
 
 @cache
-def cheetah() -> Robot:
+def load_cheetah() -> Robot:
     """Return Mini Cheetah, of which only the feet touch; the same object for every run."""
     return robots.load("mini_cheetah").with_contacts("*_foot")
 
 
 @cache
-def ours() -> Simulation:
+def create_tarsus_walk() -> Simulation:
     """Create the simulation that replaces the paper's: Hertz contact, explicit second order."""
-    return Simulation(cheetah(), LAW, STEPPER, controller=GAIT, dt=DT)
+    return Simulation(load_cheetah(), LAW, STEPPER, controller=GAIT, dt=DT)
 
 
 @cache
-def theirs() -> MujocoSimulation:
+def create_mujoco_walk() -> MujocoSimulation:
     """Create the simulation in MuJoCo."""
-    return MujocoSimulation(cheetah(), THEIRS, controller=GAIT, dt=DT)
+    return MujocoSimulation(load_cheetah(), THEIRS, controller=GAIT, dt=DT)
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,14 +97,17 @@ class ComparedWalk:
 def run_walk(speed: float, seconds: float) -> ComparedWalk:
     """Run both simulators from the same initial state with a commanded speed in m/s."""
     logs = []
-    for simulation in (ours(), theirs()):
+    for simulation in (create_tarsus_walk(), create_mujoco_walk()):
         simulation.reset()
         simulation.set(command={"speed": speed})
         logs.append(simulation.run(seconds))
     # time of the steps: Tarsus without a log, MuJoCo as a replay of its torques in C
-    ours().reset()
-    replay = theirs().replay(logs[1])
-    times = [_measure_time(lambda: ours().advance(seconds)), _measure_time(replay.rollout)]
+    create_tarsus_walk().reset()
+    replay = create_mujoco_walk().replay(logs[1])
+    times = [
+        _measure_time(lambda: create_tarsus_walk().advance(seconds)),
+        _measure_time(replay.rollout),
+    ]
     motions = [_motion(log, time) for log, time in zip(logs, times, strict=True)]
     return ComparedWalk(np.array(logs[0]["time"].values), *motions)
 

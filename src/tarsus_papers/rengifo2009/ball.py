@@ -77,7 +77,7 @@ class BallLanding(Exhibit):
         peaks = first["force"].max(axis=0)
         errors = {k_p: _errors(k_p, curve) for k_p, curve in curves.items()}
         data = {
-            "curves": {f"{k_p:g}": _decimated(curve) for k_p, curve in curves.items()},
+            "curves": {f"{k_p:g}": _decimate(curve) for k_p, curve in curves.items()},
             "first": {"time": first["time"][::50], "force": first["force"][::50, 1]},
             "errors": {f"{k_p:g}": error for k_p, error in errors.items()},
         }
@@ -150,7 +150,7 @@ def _errors(k_p: float, curve: Mapping[str, Array]) -> dict[str, float]:
     return {"height": float(height), "force": float(np.abs(error).max() / G)}
 
 
-def _decimated(curve: Mapping[str, Array]) -> dict[str, Array]:
+def _decimate(curve: Mapping[str, Array]) -> dict[str, Array]:
     """Select the first 200 steps, then every 200th."""
     steps = np.concatenate([np.arange(200), np.arange(200, len(curve["time"]), 200)])
     return {name: np.round(values[steps], 10) for name, values in curve.items()}

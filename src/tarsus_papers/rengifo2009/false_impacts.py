@@ -95,7 +95,7 @@ class FalseImpacts(Exhibit):
             if is_paper_walk:
                 data["driven"] = _driving_acceleration(run)
                 data["per_step"] = [
-                    _per_step(run, k, np.concatenate(both)) for k, both in enumerate(losses)
+                    _count_per_step(run, k, np.concatenate(both)) for k, both in enumerate(losses)
                 ]
         if stances:
             titles = {
@@ -184,7 +184,7 @@ def _stance(run: BipedRun, epsilon: float) -> dict[str, Any]:
     return {"time": np.round(time[selected], 6), "force": np.round(force[selected], 2)}
 
 
-def _per_step(run: BipedRun, world: int, losses: Any) -> list[int]:
+def _count_per_step(run: BipedRun, world: int, losses: Any) -> list[int]:
     """Count the losses before the first landing, and from each landing to the next."""
     edges = [0.0, *(time for time, _ in run.landings(world)), np.inf]
     return [int(n) for n in np.histogram(losses, edges)[0]]

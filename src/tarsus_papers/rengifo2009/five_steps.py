@@ -71,7 +71,7 @@ class FiveSteps(Exhibit):
         data = {
             "strip": None
             if task.quick
-            else strip.poses(run.log(0), _picture_samples(run), biped()),
+            else strip.poses(run.log(0), _select_picture_samples(run), biped()),
             "time": run.time[::10],
             "height": np.round(run.height[::10, 0], 5),
             "zoom": zoom,
@@ -148,7 +148,7 @@ class FiveSteps(Exhibit):
         return figure
 
 
-def _picture_samples(run: BipedRun) -> Any:
+def _select_picture_samples(run: BipedRun) -> Any:
     """Select two pictures per step: both feet on the ground, and the middle of the swing."""
     times = np.array([time for time, _ in run.landings(0)])
     each = float(np.median(np.diff(times)))

@@ -71,7 +71,7 @@ class SameGains(Exhibit):
         }
         errors = {name: _form_error(runs[name, 1.0]) for name in names}
         data = {
-            "gaps": {name: _decimated(runs[name, 1.0]) for name in names},
+            "gaps": {name: _decimate(runs[name, 1.0]) for name in names},
             "differences": differences,
             "off": errors,
             "unconverged": sum(run.unconverged for run in runs.values()),
@@ -140,7 +140,7 @@ class SameGains(Exhibit):
         return figure
 
 
-def _inside(run: LandingRun) -> Any:
+def _select_samples_inside(run: LandingRun) -> Any:
     """Select the samples at which the closed form is below the ground."""
     return run.time < FORM.back - 2 * DT
 
@@ -153,9 +153,9 @@ def _largest_difference(run: LandingRun, other: LandingRun) -> float:
 def _form_error(run: LandingRun) -> float:
     """Compute the largest error of a contact relative to the closed form, divided by the depth."""
     exact = FORM.height(run.time)[:, None]
-    return float(np.abs(run.gap - exact)[_inside(run)].max() / FORM.depth)
+    return float(np.abs(run.gap - exact)[_select_samples_inside(run)].max() / FORM.depth)
 
 
-def _decimated(run: LandingRun) -> dict[str, Any]:
+def _decimate(run: LandingRun) -> dict[str, Any]:
     """Select every 20th step."""
     return {"time": run.time[::20], "gap": np.round(run.gap[::20], 9)}

@@ -14,7 +14,7 @@ from tarsus.control import servo
 from tarsus.control.gaits.stand import Stand
 from tarsus.dynamics.robot import Robot
 from tarsus.model.mechanism import Body
-from tarsus.morphology.feet import feet
+from tarsus.morphology.feet import find_feet
 from tarsus.simulation.simulation import Simulation
 from tarsus_papers.rengifo2009.bodies import BRICK, Array, ball, brick, pose_on_slope
 
@@ -43,13 +43,13 @@ def run_landing(name: str, factor: float) -> LandingRun:
     # scaled robot, with the servo gains of the original scaled like its masses
     load, q = BODIES.get(name) or (lambda: robots.load(name), None)
     original = load()
-    robot, controller = scaled(original, factor), None
+    robot, controller = scale_robot(original, factor), None
     if q is None:
         q = np.array(original.keyframes["stand"])
-        gains = servo.gains(original, q, feet(original), DT)
+        gains = servo.size_gains(original, q, find_feet(original), DT)
         kp, kd = (tuple(factor * value for value in values) for values in (gains.kp, gains.kd))
         controller = Stand(kp=kp, kd=kd)
-    contacts = [c.name for c in feet(original)] if name in ROBOTS else "all"
+    contacts = [c.name for c in find_feet(original)] if name in ROBOTS else "all"
     # the tolerance of Eqn. (18) is an impulse and is scaled, too. Dry friction damps instead of
     # holding: stiction that depends on the last bits would change the depth by 4e-6
     tolerance = SOLVER_TOLERANCE
@@ -80,21 +80,21 @@ def run_landing(name: str, factor: float) -> LandingRun:
     )
 
 
-def scaled(robot: Robot, factor: float) -> Robot:
+def scale_robot(robot: Robot, factor: float) -> Robot:
     """Multiply masses, inertias, rotors, dampers, dry friction and torque limits by `factor`."""
     motors = tuple(
         replace(motor, lower=factor * motor.lower, upper=factor * motor.upper)
         for motor in robot.actuators
     )
-    bodies = tuple(_heavier(body, factor) for body in robot.bodies)
+    bodies = tuple(_scale_body(body, factor) for body in robot.bodies)
     return replace(robot, bodies=bodies, actuators=motors)
 
 
-def _heavier(body: Body, factor: float) -> Body:
+def _scale_body(body: Body, factor: float) -> Body:
     joint = body.joint
     return replace(
         body,
-        inertia=body.inertia.scaled(factor),
+        inertia=body.inertia.scale(factor),
         joint=replace(
             joint,
             armature=factor * joint.armature,

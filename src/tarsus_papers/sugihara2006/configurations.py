@@ -15,7 +15,7 @@ from tarsus.contact.laws.micro_macro import MicroMacro
 from tarsus.control import servo
 from tarsus.dynamics.robot import Robot
 from tarsus.model.mechanism import Candidate
-from tarsus.morphology.feet import feet, soles
+from tarsus.morphology.feet import find_feet, find_soles
 from tarsus.parameters import Value
 from tarsus.stepping.methods.symplectic_euler import SymplecticEuler
 
@@ -49,14 +49,14 @@ def rotor(robot: Robot) -> float:
 @lru_cache
 def gains(robot: Robot, dt: float) -> dict[str, Any]:
     """Return servo gains kp, kd for weight, inertia and step, as in `tarsus run --gait stand`."""
-    servo_gains = servo.gains(robot, np.array(robot.keyframes["stand"]), feet(robot), dt)
+    servo_gains = servo.size_gains(robot, np.array(robot.keyframes["stand"]), find_feet(robot), dt)
     return {"kp": servo_gains.kp, "kd": servo_gains.kd}
 
 
 def sole_points(robot: Robot, each: int) -> list[Candidate]:
     """Place `each` candidates (4, 6, ...) on the two long edges of every sole, corners included."""
     candidates = []
-    for body, corners in sorted(soles(robot).items()):
+    for body, corners in sorted(find_soles(robot).items()):
         positions = np.array([corner.position for corner in corners])
         (x0, y0, z), (x1, y1, _) = positions.min(axis=0), positions.max(axis=0)
         grid = [(x, y, z) for x in np.linspace(x0, x1, each // 2) for y in (y0, y1)]

@@ -34,7 +34,7 @@ from tarsus_papers.sugihara2006.drop_results import (
     SECONDS,
     STEPS,
     Fall,
-    checks,
+    check_drops,
     law_name,
     tables,
 )
@@ -91,7 +91,7 @@ class Drop(Exhibit):
             servoed |= _servoed_falls(armature)
         # results
         data = _data(flat, many, servoed)
-        return Finding(data, _rows(flat), tables(flat, many, servoed), checks(flat, servoed))
+        return Finding(data, _rows(flat), tables(flat, many, servoed), check_drops(flat, servoed))
 
     def draw(self, data: Mapping[str, Any]) -> Figure:
         from matplotlib.figure import Figure

@@ -55,7 +55,7 @@ class Fall:
 
 
 def law_name(damper: str, phase: str) -> str:
-    """Return the name of a reading of the damper, for tables."""
+    """Name one interpretation of the paper's damper, for tables."""
     return f"{EQUATIONS[damper]}, c in {phase}"
 
 
@@ -90,8 +90,12 @@ def tables(flat: dict, many: dict, servoed: dict) -> list[Table]:
     return result
 
 
-def checks(flat: dict, servoed: dict) -> list[Check]:
-    """Check that runs at 1 ms are finite, and that (14) is no worse than (13) with c on release."""
+def check_drops(flat: dict, servoed: dict) -> list[Check]:
+    """Check that runs at 1 ms are finite, and compare the dampers of Eqns. (13) and (14).
+
+    With damping c on release, (14) must not leap more than 1 mm higher than (13), nor diverge where
+    (13) stays finite.
+    """
     # runs at the smaller step
     armature = rotor(hoap1())
     ran = {k: f for k, f in flat.items() if k[2] == STEPS[0]}

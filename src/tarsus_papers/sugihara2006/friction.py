@@ -61,7 +61,7 @@ class StaticFriction(Exhibit):
         times = times[times > BEGIN]
         window = slice(round(times[0] / DT), round(times[STEPS] / DT))
         floors = {
-            name: _measured(log, window)
+            name: _measure(log, window)
             for name, log in zip(("mu_S 1.0", "mu_S 0"), logs, strict=True)
         }
         with_friction, without = floors.values()
@@ -104,7 +104,7 @@ class StaticFriction(Exhibit):
         return figure
 
 
-def _measured(log: xr.Dataset, window: slice) -> dict[str, Any]:
+def _measure(log: xr.Dataset, window: slice) -> dict[str, Any]:
     """Return path, acceleration and strength of oscillation over a part of the walk."""
     acceleration = contact_acceleration(log)[window, :2]
     slip = log["velocity_after"].values[window, :, 1:]

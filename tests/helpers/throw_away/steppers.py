@@ -27,6 +27,6 @@ class ThrowAway(Stepper):
 
     def step(self, scene: Scene, start: StepStart, builder: Builder) -> StepOutputs:
         first = assemble.rate(scene, start, builder)
-        later = runge_kutta.stage(scene, start, first, first, 2 / 3 * start.dt)
+        later = runge_kutta.stage_state(scene, start, first, first, 2 / 3 * start.dt)
         second = assemble.rate(scene, later, builder)
-        return runge_kutta.weighted(scene, start, [1 / 4, 3 / 4], [first, second])
+        return runge_kutta.combine_rates(scene, start, [1 / 4, 3 / 4], [first, second])

@@ -19,7 +19,7 @@ from tarsus.control.gaits.stand import Stand
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import IncompatibleOptions, InvalidValue
 from tarsus.model.mjcf import read_mjcf
-from tarsus.model.self_collision import pairs
+from tarsus.model.self_collision import create_pairs
 from tarsus.validation import bodies
 
 TWO = """<mujoco><option timestep="0.002" cone="elliptic" impratio="10"/>
@@ -43,7 +43,7 @@ def test_a_world_lists_its_robots_and_objects() -> None:
     feet = [whole.position(stand, f"{leg}_foot")[2] for leg in ("FR", "FL", "HR", "HL")]
     assert min(feet) == pytest.approx(0.0175, abs=0.01), "it stands where it was put"
     # what meets what: of different ones all, of one nothing
-    names = {pair.name for pair in pairs(whole, within_robot=False)}
+    names = {pair.name for pair in create_pairs(whole, within_robot=False)}
     assert "FR_foot:lid" in names and "box:lid_0" in names and "FR_foot:HL_foot" not in names
     with refused(InvalidValue, "at"):
         tarsus.world(Box(), Ball())
@@ -97,7 +97,7 @@ def test_explicit_pairs_apply_only_within_their_file() -> None:
         tarsus.world(tarsus.world(*robots[:2], at=[(1, 0)]), robots[2], at=[(2, 0)]),
         tarsus.world(robots[0], tarsus.world(*robots[1:], at=[(1, 0)]), at=[(2, 0)]),
     ):
-        found = {frozenset((p.first.name, p.second.name)): p.friction for p in pairs(whole)}
+        found = {frozenset((p.first.name, p.second.name)): p.friction for p in create_pairs(whole)}
         assert found == pytest.approx(met)
     assert len(met) == 2 + 2 + 3 + 2 * 3 + 1
 
@@ -132,7 +132,7 @@ def test_steppers_with_several_evaluations_reject_touching_bodies(law: str, step
 @pytest.mark.parametrize("law", [Moreau(), pytest.param(Compliant(), marks=pytest.mark.slow)])
 def test_boxes_that_collide_keep_momentum_and_angular_momentum(law: Law) -> None:
     one, two = Box(mass=1.0, edges=(0.2, 0.1, 0.1)), Box(mass=2.0, edges=(0.1, 0.3, 0.1))
-    whole = Robot.of(bodies.row(one, two, gravity=(0, 0, 0)))
+    whole = Robot.of(bodies.combine_objects(one, two, gravity=(0, 0, 0)))
     simulation = Simulation(whole, law, dt=5e-4, contacts=whole.candidates[0].name, slots=4)
     q = bodies.coordinates(whole, [0, 0, 5], [0.3, 0.05, 5.02])
     u = [1.5, 0.2, 0, 0.5, 2.0, 1.0, -0.5, 0, 0, 1.0, 0, -2.0]
@@ -157,7 +157,7 @@ def test_a_stack_does_not_drift_in_a_minute(count: int, tolerance: float, drift:
     impulse: 1.2e-10 m/s here at most.
     """
     masses = (3.0, 2.0, 1.0)[:count]
-    whole = bodies.row(*(Box(mass=m, edges=(0.2, 0.16, 0.1)) for m in masses))
+    whole = bodies.combine_objects(*(Box(mass=m, edges=(0.2, 0.16, 0.1)) for m in masses))
     simulation = Simulation(Robot.of(whole), Moreau(T_rel=tolerance))
     places = [0, 0, 0.05], [0.02, 0.03, 0.15], [0, 0, 0.25]
     start = bodies.coordinates(whole, *places[:count])
@@ -172,7 +172,7 @@ def test_a_stack_does_not_drift_in_a_minute(count: int, tolerance: float, drift:
 @pytest.mark.slow
 @pytest.mark.parametrize(("over", "stands"), [(0.095, True), (0.105, False)])
 def test_a_box_tips_when_its_center_is_past_the_edge(over: float, stands: bool) -> None:
-    whole = bodies.row(*(Box(mass=m, edges=(0.2, 0.16, 0.1)) for m in (3.0, 1.0)))
+    whole = bodies.combine_objects(*(Box(mass=m, edges=(0.2, 0.16, 0.1)) for m in (3.0, 1.0)))
     simulation = Simulation(Robot.of(whole))
     simulation.set(q=bodies.coordinates(whole, [0, 0, 0.05], [over, 0.0, 0.15]))
     simulation.advance(1.0)

@@ -21,7 +21,7 @@ from tarsus.learning.play import trial_environment
 from tarsus.learning.policy import ObservationScale, Policy
 from tarsus.learning.training_spec import TrainingSpec
 from tarsus.model.mjcf import read_mjcf
-from tarsus.model.self_collision import pairs
+from tarsus.model.self_collision import create_pairs
 from tarsus.model.solids import Pair
 from tarsus.model.to_mjcf import to_mjcf
 from tarsus.simulation import file_material
@@ -313,7 +313,7 @@ def test_each_file_of_a_world_keeps_its_friction(order: str) -> None:
         mu = float(simulation.law.parameters()["mu"])
         found = {
             frozenset((p.first.name, p.second.name)): mu * p.friction
-            for p in pairs(simulation.robot)
+            for p in create_pairs(simulation.robot)
         }
         least = 1e-5  # MuJoCo's
         assert {pair: max(value, least) for pair, value in found.items()} == pytest.approx(told)

@@ -12,7 +12,7 @@ from helpers.bench import Bench, bench, contacts, sole
 from helpers.contact_algebra import algebra
 from numpy.typing import NDArray
 
-from tarsus.algebra.pivoting import Complementarity, pivot
+from tarsus.algebra.pivoting import ComplementarityProblem, pivot
 from tarsus.contact.laws.lcp_impulse import LcpImpulse
 from tarsus.errors import TarsusError
 from tarsus.program.ir.symbolic import entries
@@ -42,9 +42,9 @@ def pivoted(K: Array, c: Array, start: Array) -> tuple[Array, Array, Array]:
     k, v, s = (b.parameter(name, size) for name, size in (("K", n * n), ("c", n), ("start", n)))
     rows = [[k[n * i + j] for j in range(n)] for i in range(n)]
     found = pivot(
-        Complementarity(rows, entries(v), [SX(1)] * n, SX(1e-12), SX(1e-10)), entries(s), b
+        ComplementarityProblem(rows, entries(v), [SX(1)] * n, SX(1e-12), SX(1e-10)), entries(s), b
     )
-    program = b.program(x=ca.vertcat(*found.x), pivots=found.iterations, settled=found.settled)
+    program = b.program(x=ca.vertcat(*found.x), pivots=found.iterations, settled=found.converged)
     worlds = Worlds(program, len(c))
     for name, value in (("K", K.reshape(len(c), -1)), ("c", c), ("start", start)):
         worlds.set(name, value)

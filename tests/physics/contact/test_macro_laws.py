@@ -20,7 +20,7 @@ from tarsus.contact.laws.macro import Macro
 from tarsus.contact.laws.micro import Micro
 from tarsus.contact.laws.micro_macro import MicroMacro
 from tarsus.errors import TarsusError
-from tarsus.parameters import declared
+from tarsus.parameters import declared_fields
 from tarsus.terrain.slope import Slope
 from tarsus.validation.bodies import BOX, G, point_mass, pose, rod
 from tarsus.validation.table import validate
@@ -260,7 +260,7 @@ def test_a_foot_that_leaves_the_floor_is_still_in_the_membrane() -> None:
 @pytest.mark.parametrize("name", ["mu_K", "v_0", "damping", "thickness", "c", "k", "eps"])
 def test_negative_parameters_are_rejected(name: str) -> None:
     for law in (Macro(), MicroMacro()):
-        if name in declared(type(law)):
+        if name in declared_fields(type(law)):
             with pytest.raises(TarsusError, match=name):
                 replace(law, **{name: -1.0})
 

@@ -14,7 +14,7 @@ from tarsus.contact.laws.macro import Macro
 from tarsus.contact.laws.moreau import Moreau
 from tarsus.dynamics.robot import Robot
 from tarsus.model.mjcf import read_mjcf
-from tarsus.morphology.feet import feet
+from tarsus.morphology.feet import find_feet
 from tarsus.terrain.surface import Surface
 
 Array = NDArray[np.float64]
@@ -65,7 +65,7 @@ def to_edge(direction: Array) -> Array:
 
 
 def test_all_corners_are_candidates_and_four_are_solved() -> None:
-    assert len(feet(FOOT)) == CORNERS
+    assert len(find_feet(FOOT)) == CORNERS
     simulation = Simulation(FOOT)
     simulation.advance(0.1)
     pressing = simulation.contact_force[:, 0] > 0

@@ -14,8 +14,8 @@ from tarsus.dynamics.robot import Robot
 from tarsus.model.candidates import CORNERS, Shape
 from tarsus.model.mjcf import read_mjcf
 from tarsus.model.poses import Pose, rotation_about
-from tarsus.model.round_meshes import MAX_FLAT, revolve, round_shapes
-from tarsus.morphology.feet import feet
+from tarsus.model.round_meshes import MAX_FLAT, recognize_round_shape, round_shapes
+from tarsus.morphology.feet import find_feet
 
 Array = NDArray[np.float64]
 TYRE = [(-0.026, 0.067), (-0.017, 0.0815), (0.0, 0.086), (0.017, 0.0815), (0.026, 0.067)]
@@ -60,7 +60,7 @@ def drawn(vertices: Array) -> Shape:
     ],
 )
 def test_round_meshes_are_recognized(vertices: Array, kind: str, size: Array) -> None:
-    found = revolve(drawn(vertices))
+    found = recognize_round_shape(drawn(vertices))
     assert (found.kind, found.name, found.friction) == (kind, "mesh", 0.7)
     sizes = np.array(found.size)
     if kind == "revolved" and sizes[1] < sizes[-1]:  # either end may be the first
@@ -70,7 +70,7 @@ def test_round_meshes_are_recognized(vertices: Array, kind: str, size: Array) ->
 
 def test_a_round_mesh_stands_at_its_drawn_pose() -> None:
     mesh = drawn(turned(CONE, 24))
-    found = revolve(mesh)
+    found = recognize_round_shape(mesh)
     rims = np.reshape(found.size, (-1, 2))
     back = (mesh.pose.point(mesh.vertices) - found.pose.position) @ found.pose.rotation
     for z, radius in rims:
@@ -93,7 +93,7 @@ def test_a_round_mesh_stands_at_its_drawn_pose() -> None:
     ids=["box", "cube", "eight corners", "oval", "flat", "nearly flat", "dented"],
 )
 def test_other_meshes_are_not_replaced(vertices: Array) -> None:
-    assert revolve(drawn(vertices)).kind == "mesh"
+    assert recognize_round_shape(drawn(vertices)).kind == "mesh"
 
 
 UPS = {0: np.array([0.0, 0.0, 1.0])}
@@ -147,7 +147,7 @@ def test_a_round_foot_stands_on_its_lowest_candidate() -> None:
         f"<mujoco><worldbody><body pos='0 0 0.33'><freejoint/><geom type='box' size='.2 .1 .02'/>"
         f"{legs}</body></worldbody></mujoco>"
     )
-    assert [candidate.radius for candidate in feet(robot)] == [0.03, 0.03]
+    assert [candidate.radius for candidate in find_feet(robot)] == [0.03, 0.03]
 
 
 def body(vertices: Array, height: float) -> Robot:

@@ -13,7 +13,7 @@ from tarsus.contact.base import Law
 from tarsus.contact.laws.compliant import Compliant
 from tarsus.contact.laws.hunt_crossley import HuntCrossley
 from tarsus.dynamics.robot import Robot
-from tarsus.simulation.stacked_contacts import touching_contacts
+from tarsus.simulation.stacked_contacts import find_touching_contacts
 from tarsus.stepping.methods.midpoint import Midpoint
 
 G, EDGES, MASSES = 9.81, (0.2, 0.16, 0.1), (3.0, 2.0, 1.0)
@@ -67,7 +67,7 @@ def rests(
 def comfortable(law: Law | str, whole: Robot) -> float:
     """Less than half of the largest stable step of the stack, s; 2.5 ms at most."""
     simulation = Simulation(whole, law)
-    found = touching_contacts(simulation.plan.scene, simulation.q.ravel())
+    found = find_touching_contacts(simulation.plan.scene, simulation.q.ravel())
     return 2.5e-3 if found is None else min(2.5e-3, 0.45 * found.step)
 
 
@@ -111,7 +111,7 @@ def test_the_reported_limit_is_where_stacks_become_unstable(count: int, turn: fl
     whole = stack(count, turn)
     once = Midpoint(forces="once")
     begun = Simulation(whole, "compliant", once)
-    found = touching_contacts(begun.plan.scene, begun.q.ravel())
+    found = find_touching_contacts(begun.plan.scene, begun.q.ravel())
     assert found is not None and found.linear
     speeds = []
     for share in (0.95, 1.05):
@@ -124,7 +124,7 @@ def test_the_reported_limit_is_where_stacks_become_unstable(count: int, turn: fl
     assert speeds[0] < 1e-8 and speeds[1] > 1e-2
     # a law that is softer by what is told is at its limit at the dt at which it is told
     dt = 2 * found.step
-    by = found.softer(dt)
+    by = found.softening_factor(dt)
     softer = Compliant(
         **{
             name: value / by
@@ -132,7 +132,7 @@ def test_the_reported_limit_is_where_stacks_become_unstable(count: int, turn: fl
         }
     )
     simulation = Simulation(whole, softer)
-    again = touching_contacts(simulation.plan.scene, simulation.q.ravel())
+    again = find_touching_contacts(simulation.plan.scene, simulation.q.ravel())
     assert again is not None and again.step == pytest.approx(dt, rel=1e-3)
 
 
@@ -143,7 +143,7 @@ def test_a_ball_on_a_ball_is_two_masses_in_series() -> None:
     mass, c, d = 2.0, 3e4, 50.0
     whole = tarsus.world(Ball(mass=mass), Ball(mass=mass), at=[(0, 0, 0.2)])
     simulation = Simulation(whole, Compliant(mu=0.0, c_N=c, d_N=d, c_T=0.0, d_T=0.0))
-    found = touching_contacts(simulation.plan.scene, simulation.q.ravel())
+    found = find_touching_contacts(simulation.plan.scene, simulation.q.ravel())
     assert found is not None and found.count == 2 and found.where == ("ball", "ball_2")
     most = (3 + np.sqrt(5)) / 2 / mass
     assert most * (c * found.step**2 / 4 + d * found.step / 2) == pytest.approx(1, rel=1e-6)
@@ -155,7 +155,7 @@ def test_regularized_friction_counts_as_a_damper_under_load() -> None:
     """
     law = HuntCrossley(k=1e3, n=1.0, alpha=0.0)
     simulation = Simulation(tarsus.world(Box(mass=1.0, edges=(2.0, 2.0, 1e-3))), law)
-    found = touching_contacts(simulation.plan.scene, simulation.q.ravel())
+    found = find_touching_contacts(simulation.plan.scene, simulation.q.ravel())
     assert found is not None
     exact = 2 / (3 * 0.8 * G / 0.1)
     assert 0.8 * exact <= found.step <= 1.001 * exact

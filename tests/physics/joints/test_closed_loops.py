@@ -17,7 +17,7 @@ from tarsus import Simulation, impacts, load, summary
 from tarsus.contact.laws.lcp_impulse import LcpImpulse
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import InvalidModel, TarsusWarning, UnmetCondition, Unsupported
-from tarsus.model.cut import in_coordinates
+from tarsus.model.cut import change_coordinates
 from tarsus.model.mechanism import Actuator, Body, Candidate, Inertia, Joint, LoopJoint, Mechanism
 from tarsus.model.mjcf import read_mjcf
 from tarsus.model.to_mjcf import to_mjcf
@@ -410,8 +410,8 @@ def test_newton_closes_loops_at_the_nearest_coordinates() -> None:
     robot = Robot.of(parallelogram())
     angle = np.pi / 2 + 0.3 * np.array([0.0, 1.0, 2.0])
     q = np.stack([angle, -angle, angle], 1)
-    np.testing.assert_allclose(robot.closed(q), q, atol=1e-12)
-    moved = robot.closed(q + np.array([[0.1, -0.05, 0.02]]))
+    np.testing.assert_allclose(robot.close_loops(q), q, atol=1e-12)
+    moved = robot.close_loops(q + np.array([[0.1, -0.05, 0.02]]))
     assert np.abs(robot.loop_gaps(moved)).max() < 1e-12
     assert (np.linalg.norm(moved - q, axis=1) < 0.1).all()
 
@@ -453,7 +453,7 @@ def test_loops_that_mjcf_cannot_represent_are_rejected() -> None:
             replace(parallelogram(), loops=(replace(pin, joint=replace(pin.joint, damping=1.0)),))
         )
     with pytest.raises(Unsupported, match="original mechanism"):
-        to_mjcf(in_coordinates(load("mini_cheetah"), "extended"))
+        to_mjcf(change_coordinates(load("mini_cheetah"), "extended"))
 
 
 def test_a_file_with_a_connect_runs_from_the_command_line(

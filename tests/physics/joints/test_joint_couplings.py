@@ -247,7 +247,7 @@ def test_a_weld_merges_two_bodies() -> None:
     u = np.concatenate([[0.1, 0.2, 0.3, 1.0, -2.0, 1.5], np.zeros(6)])
     made.set(q=whole.keyframes["qpos0"], u=u)
     made.step()  # one body from here on; half this step, c still stood
-    made.set(q=whole.closed(made.q), u=made.u)
+    made.set(q=whole.close_loops(made.q), u=made.u)
     before, start = whole.momentum(made.q, made.u), whole.kinetic_energy(made.q, made.u)
     log = made.run(2.0)
     # the stepper keeps momentum to first order in dt, and the gaps to second

@@ -41,7 +41,7 @@ def taught(name: str) -> Taught:
     file = str(folder / LEGGED[name]) if folder and name in LEGGED else name
     lesson = with_training_defaults({"task": "get_up", "robot": file})
     task, robot = lesson.task_and_robot()
-    return Taught(lesson, task.prepared(robot))
+    return Taught(lesson, task.prepare(robot))
 
 
 def arm(torque: float, limit: float) -> Robot:

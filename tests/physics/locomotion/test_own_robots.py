@@ -18,7 +18,7 @@ from tarsus.control.gaits.virtual_model import VirtualModel
 from tarsus.errors import TarsusError, WarningRecord
 from tarsus.model.candidates import farthest_points, support_vertices
 from tarsus.morphology import posture
-from tarsus.morphology.feet import feet
+from tarsus.morphology.feet import find_feet
 from tarsus.simulation import default_controller
 from tarsus.simulation.recording.summary import has_fallen
 
@@ -74,12 +74,12 @@ def test_trot_reaches_the_commanded_speed(name: str) -> None:
 @pytest.mark.parametrize("name", FILES)
 def test_the_posture_has_bent_knees_and_feet_below_the_hips(name: str) -> None:
     robot = load(name)
-    q = posture.stand(robot)
+    q = posture.find_standing_posture(robot)
     for body, where in zip(robot.bodies[1:], robot.q_slices[1:], strict=True):
         assert body.joint.lower <= q[where][0] <= body.joint.upper
-    ends = {foot.body: robot.position(q, robot.bodies[foot.body].name) for foot in feet(robot)}
+    ends = {foot.body: robot.position(q, robot.bodies[foot.body].name) for foot in find_feet(robot)}
     zero = {body: robot.position(robot.neutral(), robot.bodies[body].name) for body in ends}
-    assert posture.balanced(robot, q)
+    assert posture.is_balanced(robot, q)
     for body, place in ends.items():
         assert (
             place[2] > zero[body][2]
@@ -88,7 +88,7 @@ def test_the_posture_has_bent_knees_and_feet_below_the_hips(name: str) -> None:
 
 def test_knees_that_bend_both_ways_bend_inwards() -> None:
     robot = load("solo12")
-    q = posture.stand(robot)
+    q = posture.find_standing_posture(robot)
     for leg, front in {"FL": 1, "FR": 1, "HL": -1, "HR": -1}.items():
         hip, knee = (robot.position(q, f"{leg}_{link}") for link in ("UPPER_LEG", "LOWER_LEG"))
         assert front * (hip - knee)[0] > 0.05
@@ -101,8 +101,8 @@ def test_no_servo_is_faster_than_the_step(name: str, dt: float) -> None:
     program.
     """
     robot = load(name)
-    q = posture.stand(robot)
-    found = servo.gains(robot, q, feet(robot), dt)
+    q = posture.find_standing_posture(robot)
+    found = servo.size_gains(robot, q, find_feet(robot), dt)
     mobility = np.linalg.inv(robot.mass_matrix(q))[6:, 6:]
     for values, bound in (
         (found.kd, servo.MAX_DAMPING / dt),
@@ -119,14 +119,14 @@ def test_gains_scale_with_weight() -> None:
     """
     robot = tarsus.load("mini_cheetah")
     q = np.array(robot.keyframes["stand"])
-    own = servo.gains(robot, q, feet(robot), DT)
+    own = servo.size_gains(robot, q, find_feet(robot), DT)
     assert min(own.kp) > 0.7 * 40 and max(own.kp) < 1.3 * 40
     light = replace(robot, gravity_acceleration=(0.0, 0.0, -9.81 / 6))
-    assert servo.gains(light, q, feet(light), DT).kp == pytest.approx(
+    assert servo.size_gains(light, q, find_feet(light), DT).kp == pytest.approx(
         np.array(own.kp) / 6, rel=0.01
     )
     with pytest.raises(TarsusError, match="dt must be a positive"):
-        servo.gains(robot, q, feet(robot), 0.0)
+        servo.size_gains(robot, q, find_feet(robot), 0.0)
 
 
 BALANCED = """<mujoco><default><geom contype="0" conaffinity="0"/></default><worldbody>
@@ -256,8 +256,8 @@ def test_a_free_object_starts_at_its_file_pose(
     """It then falls and rests on a face; the robot stands on its feet from the start."""
     (tmp_path / "two.xml").write_text(BESIDE, encoding="utf-8")
     robot = tarsus.load(tmp_path / "two.xml")
-    assert {foot.name for foot in feet(robot)} >= {"left", "front", "back"}
-    assert not any(foot.name.startswith("box") for foot in feet(robot))
+    assert {foot.name for foot in find_feet(robot)} >= {"left", "front", "back"}
+    assert not any(foot.name.startswith("box") for foot in find_feet(robot))
     simulation = tarsus.Simulation(robot, slots=12)
     q = simulation.q
     assert q[2] == pytest.approx(0.32, abs=1e-9)

@@ -17,7 +17,7 @@ from tarsus.control.pendulum import StepPattern
 from tarsus.dynamics.jacobian import numeric_position
 from tarsus.dynamics.kinematics import kinematics
 from tarsus.errors import TarsusError
-from tarsus.morphology.feet import feet
+from tarsus.morphology.feet import find_feet
 from tarsus.robots import load, mini_cheetah
 from tarsus.simulation.ground_placement import place_on_ground
 from tarsus.stepping.base import Scene
@@ -212,7 +212,7 @@ def test_hoap1_walks_over_unknown_steps():
 
 @pytest.mark.slow
 def test_a_trip_ends_at_rest_on_many_contacts():
-    simulation = Simulation("hoap1", controller=Walk(trip=2.0), contacts="all")
+    simulation = Simulation("hoap1", controller=Walk(trip_time=2.0), contacts="all")
     simulation.advance(8.0)
     energy = 0.5 * simulation.u @ simulation.robot.mass_matrix(simulation.q) @ simulation.u
     assert simulation.q[2] < 0.15 and energy < 1e-4
@@ -223,9 +223,9 @@ def test_a_trip_ends_at_rest_on_many_contacts():
 def test_all_corners_are_closed_at_the_start_of_a_walk(name):
     """Round-off must not leave a foot in the air for the first step."""
     robot = load(name)
-    scene = Scene(robot, Moreau(), Plane(), tuple(feet(robot)))
+    scene = Scene(robot, Moreau(), Plane(), tuple(find_feet(robot)))
     kin = kinematics(robot, SX(place_on_ground(scene, Walk().initial_coordinates(robot))))
-    heights = [numeric_position(kin, c.body, c.position)[2] for c in feet(robot)]
+    heights = [numeric_position(kin, c.body, c.position)[2] for c in find_feet(robot)]
     assert len(heights) == 8 and max(heights) < 0 and min(heights) > -1e-8
 
 

@@ -19,7 +19,7 @@ from tarsus.contact.laws.moreau import Moreau
 from tarsus.dynamics.robot import Robot
 from tarsus.model.mjcf import read_mjcf
 from tarsus.model.poses import rotation_from_quaternion
-from tarsus.model.spans import MAX_LENGTH, spans
+from tarsus.model.spans import MAX_LENGTH, create_spans
 from tarsus.terrain.base import Terrain
 from tarsus.terrain.boxes import Boxes
 from tarsus.terrain.plane import Plane
@@ -96,13 +96,13 @@ def test_flat_ground_needs_only_end_contacts(ground: Terrain) -> None:
 
 def test_long_edges_are_split_into_spans() -> None:
     rod = free_body("type='capsule' size='.03 .4'")
-    own = spans(rod, [candidate.name for candidate in rod.candidates])
+    own = create_spans(rod, [candidate.name for candidate in rod.candidates])
     assert len(own) % 2 == 1 and all(2 * np.linalg.norm(s.half) <= MAX_LENGTH for s in own)
     assert np.allclose(own[len(own) // 2].middle, 0)
     box = free_body("type='box' size='.1 .1 .1'")
-    own = spans(box, [candidate.name for candidate in box.candidates])
-    assert sum(not span.wide for span in own) == 12
-    assert not spans(box, ["part_0"]), "one end alone spans nothing"
+    own = create_spans(box, [candidate.name for candidate in box.candidates])
+    assert sum(not span.is_face for span in own) == 12
+    assert not create_spans(box, ["part_0"]), "one end alone spans nothing"
 
 
 def test_derivatives_of_a_step_that_rolls_and_slides_on_a_crest() -> None:

@@ -11,7 +11,7 @@ from tarsus import Simulation, registry
 from tarsus.contact.base import ForceLaw, Law
 from tarsus.contact.laws.moreau import Moreau
 from tarsus.model.poses import rotation_from_quaternion
-from tarsus.model.spans import MIN_HALF_WIDTH, spans
+from tarsus.model.spans import MIN_HALF_WIDTH, create_spans
 from tarsus.terrain.sine import Sine
 from tarsus.terrain.surface import Surface
 
@@ -107,7 +107,7 @@ def test_bodies_dropped_on_waves_rest_on_crests(geom: str) -> None:
 def test_narrow_faces_use_only_edge_contacts() -> None:
     def names(geom: str) -> list[str]:
         robot = free_body(geom, 0.05)
-        return [s.name for s in spans(robot, [c.name for c in robot.candidates]) if s.wide]
+        return [s.name for s in create_spans(robot, [c.name for c in robot.candidates]) if s.wide]
 
     assert len(names(CRATE)) == 6 and len(names(DISC)) == 2
     assert len(names(f"type='box' size='.2 .15 {0.9 * MIN_HALF_WIDTH}'")) == 2

@@ -10,7 +10,7 @@ from helpers.free_body import free_body
 from numpy.typing import NDArray
 
 from tarsus import Simulation
-from tarsus.comparison.trajectory import arrays_of, trajectory
+from tarsus.comparison.trajectory import build_trajectory, log_to_arrays
 from tarsus.contact.laws.moreau import Moreau
 from tarsus.dynamics.robot import Robot
 from tarsus.model.mechanism import WORLD
@@ -136,5 +136,5 @@ def test_a_log_is_judged_with_its_arcs() -> None:
     simulation = Simulation(wheel(), Moreau(), terrain=RISER, dt=2.5e-3)
     log = into_riser(simulation)
     assert any("+" in name for name in log.contact.values)
-    run = trajectory(arrays_of(log, simulation.robot), simulation.robot)
+    run = build_trajectory(log_to_arrays(log, simulation.robot), simulation.robot)
     assert set(run.ends) == {(0, WORLD)}

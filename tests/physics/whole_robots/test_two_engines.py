@@ -126,7 +126,7 @@ class Brittle:
 
 def test_a_scene_that_fails_does_not_lose_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(comparison.EnginePair, "of", lambda name, file: Brittle())
-    rows = list(comparison.rows({"brittle": "brittle.xml"}, lambda text: None))
+    rows = list(comparison.compare_robots({"brittle": "brittle.xml"}, lambda text: None))
     assert [row.scene for row in rows] == list(Brittle.scenes)
     assert [row.why for row in rows] == ["", "it broke.", "", ""]
 
@@ -150,7 +150,7 @@ def test_a_fixed_base_swings_and_holds(motors: str, scenes: list[str], tmp_path:
     """
     file = tmp_path / "arm.xml"
     file.write_text(on_a_post(motors), encoding="utf-8")
-    swing, *held = rows = list(comparison.rows({"arm": str(file)}, lambda text: None))
+    swing, *held = rows = list(comparison.compare_robots({"arm": str(file)}, lambda text: None))
     assert [row.scene for row in rows if row.settings in ("", comparison.HARD)] == scenes
     assert not any(row.why for row in rows)
     assert [row.settings for row in held] == [comparison.HARD, "tuned", "default"][: len(held)]
@@ -166,7 +166,7 @@ def test_damping_that_is_stiff_for_mujoco_is_compared_with_shorter_steps(tmp_pat
     file = tmp_path / "arm.xml"
     text = on_a_post("", 0.1).replace('mass="0.3"', 'mass="0.00003"')
     file.write_text(text, encoding="utf-8")
-    (swing,) = comparison.rows({"arm": str(file)}, lambda text: None)
+    (swing,) = comparison.compare_robots({"arm": str(file)}, lambda text: None)
     assert not swing.why and swing.difference is not None
     assert swing.difference.angle < 0.01 and swing.order == pytest.approx(1, abs=0.2)
 
@@ -219,7 +219,7 @@ def test_a_robot_file_moves_as_in_mujoco(name: str, drops: float, falls: float) 
 
     An impact is one step of Tarsus and many of MuJoCo. The stand agrees to 1 mm and 0.2 deg.
     """
-    every = comparison.rows(select_robots([name]), lambda _: None)
+    every = comparison.compare_robots(select_robots([name]), lambda _: None)
     rows = {row.scene: row for row in every if row.settings in ("", comparison.HARD)}
     assert rows[comparison.FLIES].order == pytest.approx(1, abs=0.1)
     for scene, least in (

@@ -12,7 +12,7 @@ from tarsus import Environment, Robot
 from tarsus.collision.broad_phase import secondary_gaps
 from tarsus.dynamics.kinematics import kinematics
 from tarsus.model.mechanism import Candidate
-from tarsus.model.spans import spans
+from tarsus.model.spans import create_spans
 from tarsus.morphology.legs import find_legs
 from tarsus.program.ir import reference
 from tarsus.program.ir.trace import Builder
@@ -39,7 +39,9 @@ def least(worlds: Environment, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     own = worlds.work.scene
     everything = tuple(range(len(own.candidates)))
     touching = [candidate.name for candidate in own.candidates]
-    scene = replace(own, spans=spans(own.mechanism, touching), secondary=everything, pairs=())
+    scene = replace(
+        own, spans=create_spans(own.mechanism, touching), secondary=everything, pairs=()
+    )
     b = Builder("gaps")
     kin = kinematics(scene.mechanism, b.parameter("q", scene.mechanism.nq))
     terrain = scene.terrain.at_level(scene.terrain.symbols(b), ca.SX(TASK.levels[0]))

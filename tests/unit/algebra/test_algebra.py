@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from tarsus.algebra import blocks, projections
-from tarsus.algebra.ldl import factorize, factorize_dense, factorize_tree, lower
-from tarsus.algebra.products import dot, times
+from tarsus.algebra.ldl import factorize, factorize_dense, factorize_tree, lower_triangle
+from tarsus.algebra.products import dot, multiply
 from tarsus.algebra.projections import ConePoint
 from tarsus.dynamics import constraint_solve
 from tarsus.spatial import quaternion
@@ -49,7 +49,7 @@ def test_every_order_of_elimination_solves_the_system(seed: int) -> None:
     size, rng = 6, np.random.default_rng(seed)
     M, b = definite(size, seed), rng.normal(size=size)
     order = [int(k) for k in rng.permutation(size)]
-    factor = factorize(lower(SX(M)), order)
+    factor = factorize(lower_triangle(SX(M)), order)
     found = number(ca.vertcat(*factor.solve([SX(value) for value in b])))
     np.testing.assert_allclose(found, np.linalg.solve(M, b), rtol=1e-10)
 
@@ -75,7 +75,9 @@ def test_a_tree_has_no_fill_in_from_the_last_unknown() -> None:
 
 
 def test_the_halves_of_a_solution_keep_zeros_structural() -> None:
-    factor = factorize_tree(lower(SX(ca.DM(of_a_tree(1)).sparsity(), ca.DM(of_a_tree(1)).nz[:])), 6)
+    factor = factorize_tree(
+        lower_triangle(SX(ca.DM(of_a_tree(1)).sparsity(), ca.DM(of_a_tree(1)).nz[:])), 6
+    )
     half = factor.backward([SX(0), SX(1), SX(0), SX(0), SX(0), SX(0)])
     assert [k for k, value in enumerate(half) if not value.is_zero()] == [0, 1]
 
@@ -89,7 +91,7 @@ def test_products_skip_structural_zeros() -> None:
     assert ca.is_equal(dot(a, b), x[1] * x[2], 1)
     assert dot([], []).is_zero() and float(dot([], [], SX(2))) == 2
     K = definite(3, 2)
-    found = times([[SX(value) for value in row] for row in K], [SX(1), SX(2), SX(3)])
+    found = multiply([[SX(value) for value in row] for row in K], [SX(1), SX(2), SX(3)])
     np.testing.assert_allclose(number(ca.vertcat(*found)), K @ [1, 2, 3], rtol=1e-14)
 
 
@@ -97,7 +99,7 @@ def test_blocks_of_three_round_trip() -> None:
     n = 3
     G = np.random.default_rng(0).normal(size=(3 * n, 3 * n))
     made = {(i, j): SX(G[3 * i : 3 * i + 3, 3 * j : 3 * j + 3]) for i in range(n) for j in range(n)}
-    rows = blocks.flat_matrix(made, n)
+    rows = blocks.flatten_blocks(made, n)
     assert np.array_equal([[float(value) for value in row] for row in rows], G)
     triangle = blocks.lower_triangle(made, n)
     assert [len(row) for row in triangle] == list(range(1, 3 * n + 1))
@@ -107,8 +109,8 @@ def test_blocks_of_three_round_trip() -> None:
     assert np.array_equal(number(blocks.block(rows, 2, 1)), G[6:9, 3:6])
     x = SX.sym("x", 3 * n)
     assert ca.is_equal(ca.vertcat(*blocks.triples(x)), x, 2)
-    assert ca.is_equal(ca.vertcat(*blocks.flat(blocks.triples(x))), x, 2)
-    assert ca.is_equal(ca.vertcat(*blocks.list_triples(blocks.flat([x]))), x, 2)
+    assert ca.is_equal(ca.vertcat(*blocks.flatten(blocks.triples(x))), x, 2)
+    assert ca.is_equal(ca.vertcat(*blocks.list_triples(blocks.flatten([x]))), x, 2)
 
 
 # ---------------------------------------------------------------- projections

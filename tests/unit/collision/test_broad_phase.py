@@ -53,7 +53,7 @@ def test_the_broad_phase_finds_all_near_candidates(
 ) -> None:
     robot = load(which) if which == "starleth" else Robot.of(read_mjcf(LIMBS))
     scene = Simulation(robot, terrain=terrain, contacts="all").plan.scene
-    assert broad_phase.groups(scene.geometry, ()), "some body has more than a few"
+    assert broad_phase.group_candidates(scene.geometry, ()), "some body has more than a few"
     rng = np.random.default_rng(5)
     q = rng.uniform(-1.5, 1.5, (WORLDS, robot.nq))
     q[:, 2] = rng.uniform(-0.2, 0.8, WORLDS)
@@ -82,7 +82,9 @@ def test_bodies_attached_to_a_foot_are_tested_separately() -> None:
     robot = Robot.of(read_mjcf(LIMBS))
     scene: Any = Simulation(robot, terrain="sine", contacts="all").plan.scene
     usual = {scene.candidates[i].name for i in scene.geometry.primary}
-    grouped = {c.name for own in broad_phase.groups(scene.geometry, ()) for c in own.candidates}
+    grouped = {
+        c.name for own in broad_phase.group_candidates(scene.geometry, ()) for c in own.candidates
+    }
     for span in scene.spans:
         names = {*span.ends, *filter(None, span.opposite_ends)}
         assert names <= grouped or not names & grouped

@@ -6,7 +6,7 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from tarsus.collision.deepest import OUTSIDE, Deepest, deepest_touching
+from tarsus.collision.deepest import OUTSIDE, DeepestContacts, deepest_touching
 from tarsus.collision.flags import BITS, Flags
 from tarsus.program.ir import reference
 from tarsus.program.ir.loops import Values
@@ -70,7 +70,7 @@ def test_spans_replace_the_largest_gap_one_by_one():
     gaps, where = rng.normal(size=(9, 12)), rng.uniform(-1, 1, size=(9, 12))
     b = Builder("spans")
     gap, at = b.parameter("gap", 12), b.parameter("at", 12)
-    found = Deepest.none(places, spans=True)
+    found = DeepestContacts.empty(places, spans=True)
     for k in range(12):
         found = found.with_contact(ca.SX(7 + k), gap[k], at[k], gap[k] <= 0)
     program = b.program(

@@ -21,7 +21,7 @@ from tarsus.comparison.laws import parse_laws, simulation_factory
 from tarsus.contact.laws import compliant
 from tarsus.errors import InvalidValue
 from tarsus.mujoco_runs.settings import NAMED, MujocoSettings
-from tarsus.simulation.recording.summary_lines import _factor
+from tarsus.simulation.recording.summary_lines import _format_factor
 
 KEYS = {
     "robot", "law", "stepper", "dt", "duration", "distance", "mean_speed", "height_min",
@@ -93,7 +93,7 @@ def test_quiet_runs_print_no_warnings(
 
 
 def test_speed_is_printed_with_two_digits() -> None:
-    assert [_factor(factor) for factor in (0.2345, 3.21, 12.3, 12345.6)] == [
+    assert [_format_factor(factor) for factor in (0.2345, 3.21, 12.3, 12345.6)] == [
         "0.23",
         "3.2",
         "12",

@@ -271,10 +271,10 @@ def test_the_doctor_reports_an_unusable_cache(
 ) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("TARSUS_CACHE", str(tmp_path / "file"))
-    (found,) = _doctor_checks._cache()
+    (found,) = _doctor_checks._check_cache()
     assert found.state == MISSING and str(tmp_path / "file") in found.detail
     monkeypatch.setattr("tarsus.program.run.worlds.Worlds.advance", lambda self, steps: None)
-    (found,) = _doctor_checks._compiler()
+    (found,) = _doctor_checks._check_compiler()
     assert found.state == BAD and "wrong numbers" in found.detail
     assert os.environ["TARSUS_CACHE"] == str(tmp_path / "file")
 

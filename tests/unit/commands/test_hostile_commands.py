@@ -15,7 +15,7 @@ import pytest
 
 from tarsus import cli, registry
 from tarsus.errors import TarsusError
-from tarsus.parameters import declared, name_of
+from tarsus.parameters import declared_fields, name_of
 from tarsus.parameters.range import MAX_VALUE
 from tarsus.simulation.part_parameters import set_parameters
 
@@ -42,7 +42,7 @@ def test_hostile_parameters_are_rejected_or_harmless(kind: str, fuzz: ModuleType
             member: Any = registry.member_class(package, kind, name, family)()
         except TarsusError:
             continue  # heightfield and surface cannot do without heights
-        for p in declared(type(member)).values():
+        for p in declared_fields(type(member)).values():
             for value in fuzz.hostile_values(p):
                 try:
                     changed = set_parameters({kind: member}, [f"{p.name}={value}"])[kind]
@@ -50,7 +50,7 @@ def test_hostile_parameters_are_rejected_or_harmless(kind: str, fuzz: ModuleType
                     assert "\n" not in str(error).replace(value, "")
                     assert name_of(member) in str(error) or p.name in str(error)
                     continue
-                if p.numeric and getattr(changed, p.name) is not None:
+                if p.is_numeric and getattr(changed, p.name) is not None:
                     found = np.asarray(getattr(changed, p.name), float)
                     assert np.isfinite(found).all() and np.abs(found).max() <= MAX_VALUE
                     assert not p.scalar or found.shape == ()

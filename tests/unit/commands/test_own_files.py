@@ -45,7 +45,7 @@ def test_every_kind_is_created_from_a_file(own: dict[str, str]) -> None:
         "stepper": resolve.stepper(own["stepper"]),
         "task": resolve.task(own["task"]),
         "goal": planner._resolve(planner.GOALS, "goal", own["goal"], Goal),
-        "sensor": sensors._sensor(own["sensor"]),
+        "sensor": sensors._create_sensor(own["sensor"]),
     }
     assert {kind: registry.name_of(part) for kind, part in made.items()} == {
         kind: f"my_{kind}" for kind in MEMBERS

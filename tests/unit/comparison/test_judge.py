@@ -17,7 +17,7 @@ from scipy.io import netcdf_file
 import tarsus
 from tarsus.cli import main
 from tarsus.comparison.log_arrays import REQUIRED_VARIABLES
-from tarsus.comparison.trajectory import arrays_of, read_arrays, trajectory
+from tarsus.comparison.trajectory import build_trajectory, log_to_arrays, read_arrays
 from tarsus.errors import IncompatibleOptions, InvalidFile, InvalidValue, UnknownName
 from tarsus.model.to_mjcf import to_mjcf
 from tarsus.simulation.recording.log import save_log
@@ -30,7 +30,7 @@ def log() -> xr.Dataset:
 
 @pytest.fixture(scope="module")
 def arrays(log: xr.Dataset) -> dict[str, Any]:
-    return arrays_of(log, tarsus.load("mini_cheetah"))
+    return log_to_arrays(log, tarsus.load("mini_cheetah"))
 
 
 @pytest.fixture(scope="module")
@@ -160,7 +160,7 @@ def judged(data: bytes, folder: Path) -> None:
     """Read a file of these bytes as a trajectory; TarsusError if it is invalid."""
     (folder / "bad.nc").write_bytes(data)
     robot = tarsus.load("mini_cheetah")
-    trajectory(arrays_of(read_arrays(folder / "bad.nc"), robot), robot)
+    build_trajectory(log_to_arrays(read_arrays(folder / "bad.nc"), robot), robot)
 
 
 def damaged(data: bytes, at: int) -> bytes:

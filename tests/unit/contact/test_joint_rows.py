@@ -53,7 +53,7 @@ def solved(G: Array, free: Array) -> tuple[Array, Array, bool]:
     )
     found = law.solve(problem, symbols(p), SX.zeros(law.memory_size(CONTACTS)), b)
     assert found.joints is not None
-    program = b.program(L=found.stacked(), p=found.joints, converged=found.converged)
+    program = b.program(L=found.stack(), p=found.joints, converged=found.converged)
     given = {f"law.{name}": value for name, value in law.parameters().items()}
     got = reference.run(program, given | {"G": G.T.ravel(), "free": free, "dt": 0.0025})
     return got["L"].reshape(CONTACTS, 3), got["p"][0], bool(got["converged"][0, 0])

@@ -9,13 +9,13 @@ from casadi import SX
 from helpers.contact_algebra import problems, solved
 from numpy.typing import NDArray
 
-from tarsus.algebra.ldl import factorize_tree, lower
+from tarsus.algebra.ldl import factorize_tree, lower_triangle
 from tarsus.contact.laws.moreau import Moreau
 from tarsus.dynamics.constraint_solve import Constraints, delassus, factorize
 from tarsus.program.ir import reference
 from tarsus.program.ir.loops import Values
 from tarsus.program.ir.trace import Builder
-from tarsus.stepping.coupling import Attached, Coupling, couple
+from tarsus.stepping.coupling import Attachment, Coupling, couple
 from tarsus.stepping.regularized_solve import regularized_solver
 
 Array = NDArray[np.float64]
@@ -27,7 +27,7 @@ def coupled(M: SX, W: SX, J: SX, builder: Builder) -> Coupling:
     """Contacts with directions W (3n, nu), and constraints J (m, nu), the last of which is
     compliant.
     """
-    factor, constraints = factorize_tree(lower(M), NU), None
+    factor, constraints = factorize_tree(lower_triangle(M), NU), None
     if J.shape[0]:
         half = [factor.backward(ca.horzsplit(row)) for row in ca.vertsplit(J)]
         G, closing = delassus(factor, half, half), len(half) - 1
@@ -35,7 +35,7 @@ def coupled(M: SX, W: SX, J: SX, builder: Builder) -> Coupling:
         zero = [SX(0)] * len(half)
         constraints = Constraints(half, G, factorize(G, closing), zero, closing)
     robot = Coupling(factor, SX.zeros(NU), [], [], constraints, [])
-    contacts = [Attached.by(W[3 * i : 3 * i + 3, :]) for i in range(N)]
+    contacts = [Attachment.from_rows(W[3 * i : 3 * i + 3, :]) for i in range(N)]
     return couple(robot, contacts, builder)
 
 

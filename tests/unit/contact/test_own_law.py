@@ -14,7 +14,7 @@ from tarsus import cli
 from tarsus.commands import _inspection
 from tarsus.comparison.laws import compare
 from tarsus.comparison.picture import draw_comparison
-from tarsus.comparison.report import rows
+from tarsus.comparison.report import build_rows
 from tarsus.errors import InvalidFile, InvalidValue, UnknownName, Unsupported
 
 DOCS = Path(__file__).parents[3] / "docs" / "add_a_law.md"
@@ -63,7 +63,7 @@ def test_the_documented_law_runs_by_its_path(own: Path, capsys: pytest.CaptureFi
 def test_a_user_law_appears_in_compare(own: Path, tmp_path: Path) -> None:
     robot = tarsus.load("mini_cheetah")
     runs = compare(robot, f"moreau,{own},mujoco", [0.0005, 0.001], 1.0)
-    found = rows(runs)
+    found = build_rows(runs)
     assert [row["law"] for row in found] == ["moreau"] * 2 + [str(own)] * 2 + ["mujoco"] * 2
     assert all(row["mean_speed"] > 0.01 and not row["fell"] for row in found)
     hard, mine = found[0], found[2]

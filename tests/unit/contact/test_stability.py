@@ -9,7 +9,7 @@ import pytest
 from helpers.bench import Bench
 
 import tarsus
-from tarsus.comparison.stable_step import MAX_DT, MIN_DT, largest_dt
+from tarsus.comparison.stable_step import MAX_DT, MIN_DT, find_largest_dt
 from tarsus.contact.laws.compliant import Compliant
 from tarsus.contact.laws.hertz import Hertz
 from tarsus.contact.laws.hunt_crossley import HuntCrossley
@@ -106,10 +106,10 @@ def test_too_long_steps_are_reported(law: str) -> None:
 
 def test_bisection_finds_the_limit_or_reports_none() -> None:
     for turn in (3e-5, 4.2e-4, 1e-3, 7.7e-3):
-        found = largest_dt(lambda dt, turn=turn: dt <= turn)
+        found = find_largest_dt(lambda dt, turn=turn: dt <= turn)
         assert found is not None and turn / 2 ** (1 / 16) < found * (1 + 1e-12) and found <= turn
-    assert largest_dt(lambda dt: False) is None
-    assert MAX_DT / 2 <= (largest_dt(lambda dt: True) or 0) <= MAX_DT and MIN_DT < 1e-4
+    assert find_largest_dt(lambda dt: False) is None
+    assert MAX_DT / 2 <= (find_largest_dt(lambda dt: True) or 0) <= MAX_DT and MIN_DT < 1e-4
 
 
 def test_ignored_settings_of_a_law_are_reported() -> None:

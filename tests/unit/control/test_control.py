@@ -16,7 +16,7 @@ from tarsus.control.gaits.free import Free
 from tarsus.control.gaits.stand import Stand
 from tarsus.control.gaits.trot import Trot, diagonals, support_torques
 from tarsus.control.pd import joint_state, pd_torque
-from tarsus.control.trunk import keep_heading, trunk
+from tarsus.control.trunk import keep_heading, trunk_motion
 from tarsus.errors import Unsupported
 from tarsus.model.mechanism import Actuator, Body, Candidate, Inertia, Joint, Mechanism
 from tarsus.model.to_mjcf import to_mjcf
@@ -237,8 +237,10 @@ def test_foot_path_is_smooth_and_is_the_bezier_curve(duty):
     assert at(duty + (1 - duty) / 2)[:2] == pytest.approx([0, 1], abs=1e-9)
     s = np.linspace(0, 0.999, 23)
     swing = np.array([at(duty + (1 - duty) * value) for value in s])
-    assert swing[:, 0] == pytest.approx(bezier.bezier(bezier.swing_points(duty))(s), abs=1e-9)
-    assert swing[:, 1] == pytest.approx(bezier.bezier(bezier.LIFT_POINTS)(s), abs=1e-9)
+    assert swing[:, 0] == pytest.approx(
+        bezier.bezier_polynomial(bezier.swing_points(duty))(s), abs=1e-9
+    )
+    assert swing[:, 1] == pytest.approx(bezier.bezier_polynomial(bezier.LIFT_POINTS)(s), abs=1e-9)
     for value in (0.1, 0.37, 0.62, 0.9):
         slope = (at(value + 1e-6) - at(value - 1e-6)) / 2e-6
         assert at(value)[2:4] == pytest.approx(slope[:2], abs=1e-5)
@@ -246,7 +248,7 @@ def test_foot_path_is_smooth_and_is_the_bezier_curve(duty):
 
 def test_pattern_generator_converges_from_every_start():
     offsets, phases, dt = (0.5, 0.0, 0.0, 0.5), ca.SX.sym("phases", 4), 0.0025
-    after = cpg.advance(phases, cpg.phase_rates(phases, offsets, 2.5, 10.0), ca.SX(dt))
+    after = cpg.advance_phases(phases, cpg.phase_rates(phases, offsets, 2.5, 10.0), ca.SX(dt))
     step, rng = ca.Function("step", [phases], [after]), np.random.default_rng(3)
     for value in (
         np.full(4, 0.25),
@@ -348,10 +350,10 @@ def test_trunk_velocity_is_in_trunk_axes():
     ]  # pitched down, then turned
     forwards = np.array([np.cos(yaw) * np.cos(pitch), np.sin(yaw) * np.cos(pitch), -np.sin(pitch)])
     left = np.array([-np.sin(yaw), np.cos(yaw), 0])
-    now = trunk(ca.SX([0, 0, 0, *p]), ca.SX([*(0.7 * forwards), 0, 0, 0.3]))
+    now = trunk_motion(ca.SX([0, 0, 0, *p]), ca.SX([*(0.7 * forwards), 0, 0, 0.3]))
     assert numbers(ca.DM(ca.vertcat(*now.velocity))) == pytest.approx([0.7, 0, 0.3], abs=1e-12)
     assert numbers(ca.DM(now.rise)) == pytest.approx([-np.sin(pitch), 0], abs=1e-12)
-    now = trunk(ca.SX([0, 0, 0, *p]), ca.SX([*(0.5 * left), 0, 0, 0]))
+    now = trunk_motion(ca.SX([0, 0, 0, *p]), ca.SX([*(0.5 * left), 0, 0, 0]))
     assert float(now.velocity.y) == pytest.approx(0.5 * np.cos(pitch))
 
 

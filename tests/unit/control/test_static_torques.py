@@ -15,8 +15,8 @@ from tarsus.dynamics.robot import Robot
 from tarsus.errors import InvalidValue
 from tarsus.model.mjcf import read_mjcf
 from tarsus.model.robot_data import LEGGED, robots_folder
-from tarsus.morphology.fall import upright
-from tarsus.morphology.feet import feet
+from tarsus.morphology.fall import uprightness
+from tarsus.morphology.feet import find_feet
 
 ARM = """<mujoco><worldbody><body pos="0 0 1"><joint name="a" axis="0 1 0" stiffness="30"/>
     <geom type="capsule" size=".05" fromto="0 0 0 .4 0 0" contype="0" conaffinity="0"/>
@@ -51,12 +51,12 @@ def test_the_feet_carry_the_whole_weight() -> None:
     """Joints lose what J^T takes of pressing feet: what is left balances the floating base."""
     robot = tarsus.load("hoap1")
     q = robot.keyframes["stand"]
-    torques = np.array(static_torques(robot, q, feet(robot)))
+    torques = np.array(static_torques(robot, q, find_feet(robot)))
     motors = [robot.u_slices[robot.joint_index(a.joint)].start for a in robot.actuators]
     rest = robot.gravity(q).copy()
     rest[motors] -= torques
     # some forces straight up on the soles leave nothing, and they are the weight
-    rows = np.array([robot.jacobian(q, foot.name)[2] for foot in feet(robot)])
+    rows = np.array([robot.jacobian(q, foot.name)[2] for foot in find_feet(robot)])
     found, *_ = np.linalg.lstsq(rows.T, rest, rcond=None)
     np.testing.assert_allclose(rows.T @ found, rest, atol=2e-3 * robot.mass)
     assert found.sum() == pytest.approx(9.81 * robot.mass, rel=1e-3)
@@ -90,10 +90,10 @@ def test_static_torques_through_loops_and_gears_match_virtual_work(text: str) ->
     crank = robot.joint_index("a")
 
     def height(angle: float) -> tuple[float, float]:
-        q = robot.closed(np.eye(len(robot.neutral()))[crank] * angle)
+        q = robot.close_loops(np.eye(len(robot.neutral()))[crank] * angle)
         return float(robot.potential_energy(q)), float(q[crank])
 
-    start = robot.closed(robot.neutral())
+    start = robot.close_loops(robot.neutral())
     (low, at), (high, to) = height(-1e-4), height(1e-4)
     (asked,) = static_torques(robot, start, ())
     assert asked == pytest.approx((high - low) / (to - at), rel=1e-3)
@@ -117,5 +117,5 @@ def test_static_torques_reduce_the_lean_of_cassie() -> None:
             gait = replace(simulation.controller, hold=0.0)
             simulation = tarsus.Simulation(cassie, controller=gait)
         simulation.advance(5.0)
-        leans.append(float(np.rad2deg(np.arccos(upright(simulation.robot, simulation.q)))))
+        leans.append(float(np.rad2deg(np.arccos(uprightness(simulation.robot, simulation.q)))))
     assert leans[0] < 0.3 < 1.5 < leans[1]

@@ -20,7 +20,7 @@ from tarsus.dynamics.base_parameters import base_parameters
 from tarsus.dynamics.kinematics import kinematics
 from tarsus.dynamics.quantities import QUANTITIES, Terms
 from tarsus.dynamics.robot import Robot
-from tarsus.dynamics.tree import path
+from tarsus.dynamics.tree import support_path
 from tarsus.model.mechanism import WORLD, Body, Frame, Inertia, Mechanism
 from tarsus.program.ir import reference
 from tarsus.robots import mini_cheetah
@@ -66,7 +66,7 @@ def ask(robot: Robot, quantity: str, given: dict[str, np.ndarray]) -> np.ndarray
     """The robot's answer, about its last frame where one is wanted."""
     asked = QUANTITIES[quantity]
     chosen: dict[str, Any] = {name: given[name] for name in asked.inputs}
-    if asked.framed:
+    if asked.has_frame:
         chosen["name"] = frame_of(robot)
     return getattr(robot, quantity)(**chosen)
 
@@ -181,7 +181,7 @@ def test_compiled_and_interpreted_results_match(name: str, quantity: str) -> Non
         assert np.array_equal(ask(robot, quantity, state), answer)
     assert np.shape(ask(robot, quantity, states[0])) == shape
 
-    frame = robot.frame(frame_of(robot)) if asked.framed else None
+    frame = robot.frame(frame_of(robot)) if asked.has_frame else None
     program = asked.program(robot, quantity, frame)
     values = {key: batch[key] for key in asked.inputs}
     expected = asked.reshape(robot, reference.run(program, values)[quantity])
@@ -265,7 +265,7 @@ def test_the_factor_has_entries_only_between_ancestors() -> None:
     robot = ROBOTS["garden"]
     terms = Terms(robot, {"q": ca.SX.sym("q", robot.nq)})
     M = crba.mass_matrix(terms.kin, terms.base_inertias)
-    paths = [path(robot, n) for n in range(len(robot.bodies))]
+    paths = [support_path(robot, n) for n in range(len(robot.bodies))]
     carrier = [n for n, body in enumerate(robot.bodies) for _ in range(body.joint.nu)]
     related = {(k, i) for k in range(robot.nu) for i in range(k) if carrier[i] in paths[carrier[k]]}
     assert set(terms.factor.L) == related

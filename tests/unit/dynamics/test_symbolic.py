@@ -57,12 +57,12 @@ def test_functions_are_those_of_the_robot(robot: tarsus.Robot) -> None:
         if robot is not CHEETAH and name not in ("bias_acceleration", "centroidal_momentum_bias"):
             continue  # each compiles
         function = getattr(f, name)
-        function = function(foot) if quantity.framed else function
+        function = function(foot) if quantity.has_frame else function
         assert tuple(function.name_in()) == quantity.inputs
         values = [value.ravel() for value in numbers(robot, function, 3)]
         expected = getattr(robot, name)(
             **dict(zip(quantity.inputs, values, strict=True)),
-            **({"name": foot} if quantity.framed else {}),
+            **({"name": foot} if quantity.has_frame else {}),
         )
         value = np.asarray(function(*values).full()).reshape(np.shape(expected))
         assert np.allclose(value, expected, rtol=1e-10, atol=1e-12), name

@@ -13,10 +13,10 @@ from helpers.refused import refused
 from scipy import stats
 
 import tarsus
-from tarsus.algebra.random_numbers import WORD, draw_words, hash_seed, uniform
+from tarsus.algebra.random_numbers import WORD, draw_words, hash_seed, to_uniform
 from tarsus.environments import names
 from tarsus.environments.control_program import trace_period
-from tarsus.environments.episode_start import _tilt
+from tarsus.environments.episode_start import _draw_tilt
 from tarsus.environments.gymnasium_api import WorldEnv, WorldsEnv
 from tarsus.errors import IncompatibleOptions, InvalidValue, UnknownName
 from tarsus.morphology.legs import find_legs
@@ -44,7 +44,7 @@ def drawn(**changed: np.ndarray) -> np.ndarray:
     """Words and uniform numbers (6, COUNT), one of what they depend on counted."""
     seed, world, count, stream = SX.sym("seed", 4), *(SX.sym(name) for name in "wcs")
     words = draw_words(seed, world, count, stream)
-    all_of = Function("f", [seed, world, count, stream], [vertcat(*words, *uniform(words))])
+    all_of = Function("f", [seed, world, count, stream], [vertcat(*words, *to_uniform(words))])
     given = {"world": np.full(COUNT, 3.0), "count": np.full(COUNT, 7.0), "stream": np.zeros(COUNT)}
     given |= changed
     columns = [DM(given[name][None]) for name in ("world", "count", "stream")]
@@ -164,12 +164,12 @@ def test_every_built_in_robot_stands_without_a_command(robot: str) -> None:
 def test_straight_legs_are_bent_for_walking() -> None:
     """The feet stay below where they were, the hips come down; bent legs stay as they are."""
     robot = load("mini_cheetah")
-    task = Velocity().fitted(robot)
-    assert task.prepared(robot) is robot
+    task = Velocity().fit(robot)
+    assert task.prepare(robot) is robot
     q = np.array(robot.keyframes["stand"])
     q[8::3], q[9::3] = -0.3, 0.6
     straight = replace(robot, keyframes={"stand": q})
-    for before, after in zip(find_legs(straight), find_legs(task.prepared(straight)), strict=True):
+    for before, after in zip(find_legs(straight), find_legs(task.prepare(straight)), strict=True):
         old, new = before.standing_foot, after.standing_foot
         assert new[:2] == pytest.approx(old[:2], abs=1e-9)
         assert new[2] == pytest.approx(-0.8 * sum(before.lengths), abs=1e-9)
@@ -258,7 +258,7 @@ def test_shared_arrays_contain_every_outcome() -> None:
 def test_start_tilt_bounds_the_initial_tilt() -> None:
     """About a random horizontal axis; tilts are uniform up to the largest."""
     part, most = SX.sym("part", 2), 3.0
-    turned = Function("f", [part], [_tilt(SX(most), [part[0], part[1]])])
+    turned = Function("f", [part], [_draw_tilt(SX(most), [part[0], part[1]])])
     drawn = np.random.default_rng(0).random((50, 2))
     w, x, y, z = np.array([np.array(turned(row)).ravel() for row in drawn]).T
     assert np.arccos(1 - 2 * (x**2 + y**2)) == pytest.approx(most * drawn[:, 0], abs=1e-7)

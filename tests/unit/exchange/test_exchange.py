@@ -136,10 +136,10 @@ def test_mcap_contains_frames_joints_forces_and_numbers(log: xr.Dataset, tmp_pat
 
 def test_tables_of_other_tools_are_judged(log: xr.Dataset, ball: Path, tmp_path: Path) -> None:
     """The arrays of the format as columns, contacts by number or by name."""
-    from tarsus.comparison.trajectory import arrays_of
+    from tarsus.comparison.trajectory import log_to_arrays
 
     robot = tarsus.load(ball)
-    arrays = arrays_of(log, robot)
+    arrays = log_to_arrays(log, robot)
     arrays |= {"contact_body": ["foot"]}
     wanted = tarsus.judge({k: v for k, v in arrays.items()}, robot)
     columns: dict[str, Any] = {}
@@ -211,11 +211,11 @@ def bag(log: xr.Dataset, path: Path, change: Callable[[Any], None] = lambda m: N
 def test_a_ros_2_bag_is_judged_like_its_log(
     log: xr.Dataset, ball: Path, tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
-    from tarsus.comparison.trajectory import arrays_of
+    from tarsus.comparison.trajectory import log_to_arrays
 
     bag(log, tmp_path / "bag")
     robot = tarsus.load(ball)
-    arrays = arrays_of(log, robot)
+    arrays = log_to_arrays(log, robot)
     kept = ("time", "qpos", "qvel", "contact_force", "qfrc_actuator")
     wanted = tarsus.judge({name: arrays[name] for name in kept}, robot, 0.8)
     found = tarsus.judge(tmp_path / "bag", robot, 0.8)

@@ -43,7 +43,7 @@ from tarsus.learning.training_defaults import with_training_defaults
 from tarsus.learning.training_spec import TrainingSpec, task_from_metadata
 from tarsus.learning.trials import Trials, draw_trials, initial_coordinates
 from tarsus.morphology.mirror import mirrored_motors
-from tarsus.parameters import declared
+from tarsus.parameters import declared_fields
 from tarsus.robots import load
 from tarsus.simulation.recording.divergence import Diverged
 from tarsus.tasks import _gait
@@ -65,7 +65,7 @@ def worlds() -> tarsus.Environment:
 
 def made(environment: tarsus.Environment, method: Method = SMALL, seed: int = 3) -> Learner:
     """Create an untrained learner."""
-    return method.learner(environment, seed)
+    return method.create_learner(environment, seed)
 
 
 def bits(policy: Policy) -> bytes:
@@ -76,9 +76,9 @@ ROUNDS = """
 import sys, tarsus
 method = tarsus.PPO(worlds=64, periods=24, width=64)
 env = tarsus.Environment("velocity", "mini_cheetah", worlds=method.worlds, seed=0)
-learner = method.learner(env, seed=0)
+learner = method.create_learner(env, seed=0)
 for _ in range(2):
-    learner.round()
+    learner.run_round()
 sys.stdout.write(learner.policy.weights.tobytes().hex())
 """
 
@@ -104,7 +104,7 @@ def test_the_gradient_of_a_network_matches_finite_differences() -> None:
     """The gradient of the sum of squares against central differences in float64."""
     random = np.random.default_rng(0)
     net = Network((5, 6, 4, 3))
-    w, x = net.initial(random).astype(float), random.normal(size=(7, 5))
+    w, x = net.initial_weights(random).astype(float), random.normal(size=(7, 5))
     kept = net.activations(w, x)
     found = net.gradient(w, kept, kept[-1])
     for k in random.choice(net.count, 20, replace=False):
@@ -129,13 +129,13 @@ def test_a_symmetric_network_is_equivariant() -> None:
     out = Mirror(np.array([0, 2, 1]), np.array([-1, 1, 1], np.float32))
     net = Network((4, 6, 5, 3), free_weights=3)  # five hidden: the last is its own image
     image = net.mirror(seen, out)
-    adam = Adam(net.initial(random), image)
+    adam = Adam(net.initial_weights(random), image)
     for _ in range(3):
         adam.step(random.normal(size=net.count).astype(np.float32), 0.1)
     x = random.normal(size=(9, 4)).astype(np.float32)
     assert net(adam.weights, seen(x)) == pytest.approx(out(net(adam.weights, x)), abs=1e-5)
     assert (image(image(adam.weights)) == adam.weights).all()
-    plain = net.initial(random)
+    plain = net.initial_weights(random)
     assert np.abs(net(plain, seen(x)) - out(net(plain, x))).max() > 0.1, "others do not"
 
 
@@ -208,7 +208,7 @@ class Unmeasured(Velocity):
 
 def test_tasks_without_measures_are_supported(worlds: tarsus.Environment) -> None:
     assert concatenate([]).shape == (0, 1)
-    plan, now = replace(worlds.work, task=Unmeasured().fitted(worlds.robot)), worlds.state()
+    plan, now = replace(worlds.work, task=Unmeasured().fit(worlds.robot)), worlds.state()
     eyes = TaskObserver(plan, worlds.terrain.parameters())
     given = {name: now[name][0].astype(float) for name in ("q", "u", "before", "command", "clock")}
     assert eyes(**given, action=given["before"])[2].shape == (0,)
@@ -223,24 +223,24 @@ def test_the_same_seed_makes_the_same_bits_with_stops_and_on_threads(
 ) -> None:
     whole = made(worlds, method)
     for _ in range(4):
-        whole.round()
+        whole.run_round()
     expected = bits(whole.policy)
     # stopped after two rounds, and resumed by another learner
     first = made(worlds, method)
     for _ in range(2):
-        first.round()
+        first.run_round()
     state = first.state()
     for _ in range(3):
-        first.round()  # what comes after does not matter
+        first.run_round()  # what comes after does not matter
     threaded = tarsus.Environment(worlds=16, seed=9, threads=2)
     second = made(threaded, method)
     second.restore(state)
-    figures = [second.round() for _ in range(2)][-1]
+    figures = [second.run_round() for _ in range(2)][-1]
     assert bits(second.policy) == expected
     assert figures.round == 4 and figures.periods == 4 * 6 * 16
     other = made(worlds, method, seed=4)
     for _ in range(4):
-        other.round()
+        other.run_round()
     assert bits(other.policy) != expected
 
 
@@ -249,7 +249,7 @@ def test_random_search_follows_the_gradient_of_a_linear_reward(worlds: tarsus.En
 
     The step is that of Mania 2018, Algorithm 1, for all directions.
     """
-    learner = ARS(best=1.0, rate=0.1, symmetric=0).learner(worlds, 3)
+    learner = ARS(best=1.0, rate=0.1, symmetric=0).create_learner(worlds, 3)
     assert isinstance(learner, ARSLearner)
     slope = np.random.default_rng(1).normal(size=learner.network.count).astype(np.float32)
     tried: list[np.ndarray] = []
@@ -259,8 +259,8 @@ def test_random_search_follows_the_gradient_of_a_linear_reward(worlds: tarsus.En
         learner.statistics.add(worlds.step(np.zeros(12)))
         return (moved @ slope).astype(float)
 
-    learner._returns = returns  # type: ignore[method-assign]
-    learner.round()
+    learner._measure_returns = returns  # type: ignore[method-assign]
+    learner.run_round()
     ahead = tried[0][:8] / learner.settings.perturbation
     rewards = tried[0] @ slope
     expected = 0.1 / (8 * rewards.std()) * (2 * rewards[:8] @ ahead)
@@ -270,7 +270,7 @@ def test_random_search_follows_the_gradient_of_a_linear_reward(worlds: tarsus.En
 
 def test_a_saved_policy_is_loaded_unchanged(tmp_path: Path, worlds: tarsus.Environment) -> None:
     learner = made(worlds)
-    learner.round()
+    learner.run_round()
     policy = replace(learner.policy, about={"task": "velocity"})
     policy.save(tmp_path / "policy.npz")
     again = Policy.load(tmp_path)
@@ -285,13 +285,15 @@ def test_a_saved_policy_is_loaded_unchanged(tmp_path: Path, worlds: tarsus.Envir
 
 def test_advantages_match_a_calculation_by_hand(worlds: tarsus.Environment) -> None:
     """Two periods of a world whose first episode ends between them, gamma 0.9, lambda 0.5."""
-    learner = replace(SMALL, discount=0.9, gae_lambda=0.5).learner(worlds, 0)
+    learner = replace(SMALL, discount=0.9, gae_lambda=0.5).create_learner(worlds, 0)
     paid = np.array([[1.0, 1.0], [2.0, 2.0]], "f4")
     value = np.array([[3.0, 3.0], [4.0, 4.0], [5.0, 5.0]], "f4")
     cut = np.array([[0.0, 1.0], [0.0, 0.0]], "f4")
     late = 2 + 0.9 * 5 - 4
     expected = [[1 + 0.9 * 4 - 3 + 0.45 * late, 1 - 3], [late, late]]
-    assert learner._advantages(paid, cut, value) == pytest.approx(np.array(expected), abs=1e-6)
+    assert learner._compute_advantages(paid, cut, value) == pytest.approx(
+        np.array(expected), abs=1e-6
+    )
 
 
 def test_first_episodes_are_staggered_if_requested(
@@ -539,7 +541,7 @@ def test_a_policy_stores_the_parameters_of_its_task(
     """Independent of later defaults; a removed parameter is rejected by name."""
     still(TrainingSpec().metadata(worlds)).save(tmp_path / "policy.npz")
     about = Policy.load(tmp_path).about
-    assert about["parameters"].keys() == declared(Velocity).keys()
+    assert about["parameters"].keys() == declared_fields(Velocity).keys()
     assert task_from_metadata(about) == worlds.task and worlds.task.crouch == 0.8
     # other defaults, of the task and of what is fitted to the robot
     monkeypatch.setattr(Velocity.__init__, "__kwdefaults__", {**DEFAULTS, "rotor": 0.5})

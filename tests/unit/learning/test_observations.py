@@ -15,7 +15,7 @@ import pytest
 import tarsus
 from tarsus.environments.task_observer import TaskObserver
 from tarsus.learning.network import Network
-from tarsus.learning.play import _inputs, _inputs_at_rest, _observe
+from tarsus.learning.play import _inputs_at_rest, _observe, _read_inputs
 from tarsus.learning.policy import ObservationScale, Policy
 from tarsus.learning.task_controller import TaskController
 from tarsus.learning.trials import draw_trials
@@ -94,7 +94,7 @@ def test_observations_match_between_training_and_play() -> None:
     assert set(eyes.inputs) == {"tau", "impulse", *(f"sensed.{name}" for name in SENSORS)}
     begun = env.reset(4)
     for k in range(2):
-        felt = _inputs(eyes, env) if k else _inputs_at_rest(eyes, env)
+        felt = _read_inputs(eyes, env) if k else _inputs_at_rest(eyes, env)
         np.testing.assert_allclose(_observe(eyes, env, felt, noise), begun, atol=1e-12)
         begun = env.step(np.zeros(12)).observation
     net = Network((env.observation_size, env.action_size))

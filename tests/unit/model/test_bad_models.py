@@ -21,7 +21,7 @@ from tarsus.errors import (
     UnknownName,
     Unsupported,
 )
-from tarsus.model.candidates import Shape, candidates, edges
+from tarsus.model.candidates import Shape, create_candidates, find_edges
 from tarsus.model.check import check
 from tarsus.model.conventions import to_mujoco
 from tarsus.model.joint_coupling import JointCoupling, Leader, check_couplings
@@ -443,7 +443,7 @@ def test_mimic_joints_must_not_be_cyclic(size: int) -> None:
 @pytest.mark.parametrize("radius", [0.0, 0.03])
 def test_both_rims_of_a_cylinder_are_paired(radius: float) -> None:
     shape = ("leg", 0, Shape("cylinder", (radius, 0.1)))
-    names = [candidate.name for candidate in candidates([shape])]
-    ((one, other),) = edges([shape])
-    heights = {c.name: c.position[2] for c in candidates([shape])}
+    names = [candidate.name for candidate in create_candidates([shape])]
+    ((one, other),) = find_edges([shape])
+    heights = {c.name: c.position[2] for c in create_candidates([shape])}
     assert {one, other} <= set(names) and heights[one] == -heights[other] == 0.1

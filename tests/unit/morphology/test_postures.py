@@ -9,8 +9,8 @@ from tarsus import Simulation
 from tarsus.dynamics.robot import Robot
 from tarsus.model.mjcf import read_mjcf
 from tarsus.model.poses import rotation_from_quaternion
-from tarsus.morphology.fall import upright
-from tarsus.morphology.feet import soles
+from tarsus.morphology.fall import uprightness
+from tarsus.morphology.feet import find_soles
 
 # a biped whose knees, drawn bent, cannot bend forwards
 LEG = """<body name="thigh_{n}" pos="0 {y} -.05">
@@ -90,11 +90,11 @@ def test_a_trunk_frame_may_have_any_axis_up() -> None:
         made = Simulation(robot, controller="stand", dt=2.5e-3)
         np.testing.assert_allclose(made.q[:3], plain[:3], atol=1e-9)
         np.testing.assert_allclose(made.q[7:], plain[7:], atol=1e-9)
-        assert len(soles(robot)) == 4
-        assert upright(made.robot, made.q) == pytest.approx(1.0, abs=1e-12)
+        assert len(find_soles(robot)) == 4
+        assert uprightness(made.robot, made.q) == pytest.approx(1.0, abs=1e-12)
         fallen = made.q.copy()
         fallen[3:7] = 1.0, 0.0, 0.0, 0.0
-        assert abs(upright(made.robot, fallen)) < 1e-12
+        assert abs(uprightness(made.robot, fallen)) < 1e-12
 
 
 def test_legs_outside_the_ranges_of_joints_end_in_feet() -> None:
@@ -109,4 +109,4 @@ def test_legs_outside_the_ranges_of_joints_end_in_feet() -> None:
     motors = "".join(f'<motor joint="{j}{k}"/>' for k in range(4) for j in ("hip", "ankle"))
     text = f"""<mujoco><worldbody><body pos="0 0 .7"><freejoint/><geom size=".25"/>{legs}</body>
     </worldbody><actuator>{motors}</actuator></mujoco>"""
-    assert len(soles(Robot.of(read_mjcf(text)))) == 4
+    assert len(find_soles(Robot.of(read_mjcf(text)))) == 4

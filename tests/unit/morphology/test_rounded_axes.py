@@ -24,7 +24,7 @@ def test_rounding_does_not_stop_a_trot() -> None:
     """7e-6 rad, as in the file of Barkour v0, and up to the tolerance."""
     straight = legs.find_legs(tarsus.load("mini_cheetah"))
     for angle in (7e-6, 0.99 * legs.ALIGNED):
-        assert Trot().suits(turned(angle)) is None
+        assert Trot().why_unsuitable(turned(angle)) is None
         found = legs.find_legs(turned(angle))[0]
         assert np.array_equal(found.signs, straight[0].signs)
         feet = [legs.foot_in_hip_frame(leg, leg.posture) for leg in (found, straight[0])]
@@ -32,5 +32,5 @@ def test_rounding_does_not_stop_a_trot() -> None:
 
 
 def test_unsuitable_legs_are_reported_with_the_tolerance() -> None:
-    reason = Trot().suits(turned(2 * legs.ALIGNED))
+    reason = Trot().why_unsuitable(turned(2 * legs.ALIGNED))
     assert reason is not None and "to within 0.001 rad" in reason

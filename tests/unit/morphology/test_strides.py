@@ -13,11 +13,11 @@ from helpers.refused import refused
 
 from tarsus.control import servo
 from tarsus.errors import UnmetCondition
-from tarsus.morphology.feet import feet
+from tarsus.morphology.feet import find_feet
 from tarsus.morphology.legs import diagonals, find_legs, foot_in_hip_frame
 from tarsus.morphology.rotors import with_rotors
 from tarsus.morphology.sole_leg import find_sole_legs, sole_pose
-from tarsus.morphology.strides import strides, why_no_strides
+from tarsus.morphology.strides import find_strides, why_no_strides
 from tarsus.robots import load
 from tarsus.tasks.velocity import Velocity
 
@@ -31,51 +31,51 @@ def sole(robot, angles: np.ndarray, leg: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def test_bipeds_alternate_legs_and_quadrupeds_diagonals() -> None:
-    right, left = strides(HOAP1)
+    right, left = find_strides(HOAP1)
     assert (right.half, left.half) == (1, 0) and len(right.joints) == 6
-    assert sorted(right.feet + left.feet) == sorted(foot.name for foot in feet(HOAP1))
-    assert [leg.half for leg in strides(CHEETAH)] == list(diagonals(find_legs(CHEETAH)))
-    assert all(leg.sole is None and len(leg.feet) == 1 for leg in strides(CHEETAH))
+    assert sorted(right.feet + left.feet) == sorted(foot.name for foot in find_feet(HOAP1))
+    assert [leg.half for leg in find_strides(CHEETAH)] == list(diagonals(find_legs(CHEETAH)))
+    assert all(leg.sole is None and len(leg.feet) == 1 for leg in find_strides(CHEETAH))
 
 
 @pytest.mark.parametrize("leg", [0, 1])
 def test_a_lifted_sole_stays_level_above_where_it_stood(leg: int) -> None:
-    one = strides(HOAP1)[leg]
+    one = find_strides(HOAP1)[leg]
     R, p = sole(HOAP1, one.posture, leg)
-    turned, lifted = sole(HOAP1, one.posture + one.lifted(0.03), leg)
+    turned, lifted = sole(HOAP1, one.posture + one.lift_offsets(0.03), leg)
     assert lifted - p == pytest.approx([0, 0, 0.03], abs=1e-9)
     assert turned == pytest.approx(np.eye(3), abs=1e-9) and pytest.approx(np.eye(3), abs=1e-9) == R
 
 
 def test_a_point_foot_is_lifted_along_its_jacobian() -> None:
-    for one, leg in zip(strides(CHEETAH), find_legs(CHEETAH), strict=True):
-        moved = foot_in_hip_frame(leg, leg.posture + one.lifted(1e-5)) - leg.standing_foot
+    for one, leg in zip(find_strides(CHEETAH), find_legs(CHEETAH), strict=True):
+        moved = foot_in_hip_frame(leg, leg.posture + one.lift_offsets(1e-5)) - leg.standing_foot
         assert moved == pytest.approx([0, 0, 1e-5], abs=1e-8)
 
 
 def test_a_biped_is_bent_only_as_far_as_needed() -> None:
-    one = strides(HOAP1)[0]
-    _, p = sole(HOAP1, one.bent(0.85), 0)
+    one = find_strides(HOAP1)[0]
+    _, p = sole(HOAP1, one.bent_angles(0.85), 0)
     hip = find_sole_legs(HOAP1)[0].positions[0]
     assert hip[2] - p[2] == pytest.approx(0.85 * one.length, abs=1e-9)
-    assert (one.bent(1.0) == one.posture).all()
+    assert (one.bent_angles(1.0) == one.posture).all()
 
 
 def test_commands_of_bipeds_scale_with_leg_length() -> None:
     """Froude's law: a robot twice as long gets commands larger by the square root of two."""
-    task = Velocity().fitted(HOAP1)
-    length = strides(HOAP1)[0].length
+    task = Velocity().fit(HOAP1)
+    length = find_strides(HOAP1)[0].length
     assert task.speed == pytest.approx((0, 0.2 * np.sqrt(9.81 * length)))
     assert task.frequency == pytest.approx(0.4 * np.sqrt(9.81 / length))
-    own = Velocity(speed=(0.1, 0.2), lift=0.01).fitted(HOAP1)
+    own = Velocity(speed=(0.1, 0.2), lift=0.01).fit(HOAP1)
     assert own.speed == (0.1, 0.2) and own.lift == 0.01 and own.frequency == task.frequency
-    assert Velocity().fitted(CHEETAH).speed == (0.3, 1.0)
-    with refused(UnmetCondition, "fitted"):
+    assert Velocity().fit(CHEETAH).speed == (0.3, 1.0)
+    with refused(UnmetCondition, "fit"):
         Velocity().commands()
 
 
 def test_actions_move_legs_but_not_arms() -> None:
-    moved = Velocity().fitted(HOAP1).moved_motors(HOAP1)
+    moved = Velocity().fit(HOAP1).moved_motors(HOAP1)
     names = [HOAP1.actuators[k].joint for k in moved]
     assert len(names) == 12 and all("LEG" in name for name in names)
     assert Velocity().moved_motors(CHEETAH) == tuple(range(12))
@@ -87,7 +87,7 @@ def test_joints_without_actions_are_damped() -> None:
     """
     q, dt = np.array(HOAP1.keyframes["stand"], float), 0.002
     arms = [k for k, motor in enumerate(HOAP1.actuators) if "ARM" in motor.joint]
-    usual, held = (servo.gains(HOAP1, q, feet(HOAP1), dt, some) for some in ((), arms))
+    usual, held = (servo.size_gains(HOAP1, q, find_feet(HOAP1), dt, some) for some in ((), arms))
     inertia = np.diag(HOAP1.mass_matrix(q))[6:]
     for k in range(20):
         least = servo.STIFF_FREQUENCY**2 * inertia[k] if k in arms else usual.kp[k]

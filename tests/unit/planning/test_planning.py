@@ -18,7 +18,7 @@ from tarsus import cli, registry
 from tarsus.control.pd import actuated_indices
 from tarsus.errors import InvalidValue, TarsusError, UnknownName
 from tarsus.morphology.mirror import mirrored_motors
-from tarsus.parameters import declared
+from tarsus.parameters import declared_fields
 from tarsus.planning import spline
 from tarsus.planning.closed_loop import BasePush, run
 from tarsus.planning.goals.base import Goal
@@ -61,9 +61,9 @@ def planner() -> tarsus.Planner:
 def test_splines_interpolate_their_knots_and_hold_the_last(kind: str) -> None:
     knots = np.random.default_rng(0).normal(size=(6, 3))
     for k in range(6):
-        assert spline.value(kind, knots, k) == pytest.approx(knots[k], abs=1e-12)
-    assert spline.value(kind, knots, 9.3) == pytest.approx(knots[-1], abs=1e-12)
-    assert spline.value(kind, knots, -2.0) == pytest.approx(knots[0], abs=1e-12)
+        assert spline.evaluate(kind, knots, k) == pytest.approx(knots[k], abs=1e-12)
+    assert spline.evaluate(kind, knots, 9.3) == pytest.approx(knots[-1], abs=1e-12)
+    assert spline.evaluate(kind, knots, -2.0) == pytest.approx(knots[0], abs=1e-12)
 
 
 def test_cubic_splines_are_hermite_splines() -> None:
@@ -72,8 +72,8 @@ def test_cubic_splines_are_hermite_splines() -> None:
     slopes = (padded[2:] - padded[:-2]) / 2
     exact = CubicHermiteSpline(np.arange(7), knots, slopes)
     for s in np.linspace(0, 6, 41):
-        assert spline.value("cubic", knots[:, None], s)[0] == pytest.approx(exact(s), abs=1e-12)
-    middle = spline.value("linear", knots[:, None], 2.25)[0]
+        assert spline.evaluate("cubic", knots[:, None], s)[0] == pytest.approx(exact(s), abs=1e-12)
+    middle = spline.evaluate("linear", knots[:, None], 2.25)[0]
     assert middle == pytest.approx(0.75 * knots[2] + 0.25 * knots[3], abs=1e-12)
 
 
@@ -135,7 +135,7 @@ def test_a_rollout_is_the_simulation_under_the_same_servos(planner: tarsus.Plann
     kp, kd = np.array(planner.gains.kp), np.array(planner.gains.kd)
     look, spent = _costs(planner), np.zeros(len(weights))
     for k in range(20):
-        target = spline.value("cubic", knots[1], 1.3 + k * DT / TIMING.spacing)
+        target = spline.evaluate("cubic", knots[1], 1.3 + k * DT / TIMING.spacing)
         tau = kp * (target - sim.q[at[0]]) - kd * sim.u[at[1]]
         sim.step(tau)
         limits = [(motor.lower, motor.upper) for motor in robot.actuators]
@@ -157,7 +157,7 @@ def _costs(planner: tarsus.Planner) -> ca.Function:
     q, u, tau = ca.SX.sym("q", m.nq), ca.SX.sym("u", m.nu), ca.SX.sym("tau", n)
     command, still = ca.SX.sym("command", len(work.goal.commands())), ca.SX.zeros(n)
     now = {"q": q, "u": u, "tau": tau, "clock": ca.SX(0)}
-    now["impulse"] = ca.SX.sym("impulse", 3 * work.scene.geometry.reported)
+    now["impulse"] = ca.SX.sym("impulse", 3 * work.scene.geometry.report_count)
     seen = goal_view(work, now, (still, still), command, None)
     costs = work.goal.all_costs(seen)
     given = [q, u, tau, command, now["impulse"]]
@@ -193,7 +193,7 @@ def test_knots_stay_at_fixed_times(planner: tarsus.Planner) -> None:
     planner._active = [type(held)(0.0, 0, Proposal(knots, np.zeros_like(knots)))]
     before = [planner.targets(t) for t in np.arange(0.1, 0.2, 0.01)]
     for first in (1, 1, 2):
-        moved = planner._shifted(planner._active[-1], first)
+        moved = planner._shift(planner._active[-1], first)
         planner._active = [type(held)(0.0, first, moved)]
     late = TIMING.spacing * (TIMING.knots - 1)
     after = [planner.targets(t) for t in np.arange(0.1, 0.2, 0.01)]
@@ -302,12 +302,12 @@ def test_costs_have_weights_and_are_not_negative(name: str) -> None:
     ground = goal.ground() or work.scene.terrain
     scene = replace(work.scene, terrain=ground)
     plan = RolloutPlan(goal, scene, work.stepper, work.stand, "cubic", 4)
-    assert set(goal.commands()) <= set(declared(type(goal)))
+    assert set(goal.commands()) <= set(declared_fields(type(goal)))
     m, random = scene.mechanism, np.random.default_rng(7)
     q, u = ca.SX.sym("q", m.nq), ca.SX.sym("u", m.nu)
     n = plan.motors
     now = {"q": q, "u": u, "tau": ca.SX(random.normal(size=n)), "clock": ca.SX(0)}
-    now["impulse"] = ca.SX.zeros(3 * scene.geometry.reported)
+    now["impulse"] = ca.SX.zeros(3 * scene.geometry.report_count)
     command = ca.SX(ca.DM(list(goal.commands().values())))
     p = type("Known", (), {k: ca.SX(ca.DM(v)) for k, v in ground.parameters().items()})
     seen = goal_view(plan, now, (ca.SX.zeros(n), ca.SX.zeros(n)), command, p)

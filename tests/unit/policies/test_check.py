@@ -18,7 +18,7 @@ from tarsus.policies.check import check_policy
 from tarsus.policies.events import EventMeasures
 from tarsus.policies.foot_contact import foot_gaps, foot_slip
 from tarsus.policies.survival import EngineResult, Survival, engines_by_name
-from tarsus.policies.trials import TrialPlan, draw, run
+from tarsus.policies.trials import TrialPlan, draw_trials, run
 from tarsus.policies.worlds import Conditions, PolicyEngine, dry_friction
 
 Array = NDArray[np.float64]
@@ -38,7 +38,7 @@ def standing(tmp_path_factory: pytest.TempPathFactory) -> BoundPolicy:
 
 
 def test_a_shorter_plan_has_the_first_trials(standing: BoundPolicy) -> None:
-    long, short = draw(standing, STILL), draw(standing, STILL.shortened(2))
+    long, short = draw_trials(standing, STILL), draw_trials(standing, STILL.shorten(2))
     np.testing.assert_array_equal(long.conditions.q[:2], short.conditions.q)
     np.testing.assert_array_equal(long.pushes[0.0][:2], short.pushes[0.0])
 
@@ -47,7 +47,7 @@ def test_a_shorter_plan_has_the_first_trials(standing: BoundPolicy) -> None:
 def test_feet_start_on_or_above_the_ground(standing: BoundPolicy, height: float | None) -> None:
     """Stiff ground would throw a robot whose feet start below it."""
     policy = BoundPolicy.of(standing.contract.with_values("test", height=height), standing.robot)
-    worlds = PolicyEngine().worlds(policy, draw(policy, STILL).conditions, DT)
+    worlds = PolicyEngine().create_worlds(policy, draw_trials(policy, STILL).conditions, DT)
     lowest = foot_gaps(policy.robot, worlds.q, flat).min(axis=1)
     assert (lowest > -1e-9).all()
     if height is not None:
@@ -61,20 +61,22 @@ def test_legs_without_gains_let_the_robot_fall(standing: BoundPolicy) -> None:
     assert 0 <= margin.high < margin.low < 1
     assert margin.low - margin.high == pytest.approx(2.0**-margins.BISECTIONS)
     for value, stands in ((margin.low, True), (margin.high, False)):
-        changed = margins.FACTORS["weaker gains"].change(standing, draw(standing, STILL), value)
+        changed = margins.FACTORS["weaker gains"].change(
+            standing, draw_trials(standing, STILL), value
+        )
         done = run(standing, PolicyEngine(), changed, STILL)
         assert (2 * done.succeeded.sum() > STILL.count) == stands
 
 
 def test_a_standing_robot_stands_on_soft_ground(standing: BoundPolicy) -> None:
     """Ground stiffness is varied under a law that has one."""
-    margin = margins.find_margin(standing, PolicyEngine(), GROUND, STILL.shortened(2))
+    margin = margins.find_margin(standing, PolicyEngine(), GROUND, STILL.shorten(2))
     assert margin.law == margins.SOFT_LAW
     assert margins.FACTORS[GROUND].position(margin.value) > 0.5
 
 
 def test_joint_friction_scales_with_the_torque_limit(standing: BoundPolicy) -> None:
-    conditions = Conditions.alike(standing, 2)
+    conditions = Conditions.uniform(standing, 2)
     rubbing = replace(conditions, joint_friction=np.array([0.0, 0.5]))
     for joint, values in dry_friction(standing, rubbing).items():
         own = standing.robot.bodies[standing.robot.joint_index(joint)].joint.dry_friction
@@ -88,7 +90,7 @@ def test_friction_locks_joints(standing: BoundPolicy, law: str, share: float) ->
     In MuJoCo dry friction is a soft constraint, so they creep.
     """
     plan = replace(STILL, seconds=0.2)
-    trials = draw(standing, plan)
+    trials = draw_trials(standing, plan)
     rubbing = replace(trials.conditions, joint_friction=np.ones(plan.count))
     locked = run(
         standing, PolicyEngine(law), replace(trials, conditions=rubbing), plan, record=True
@@ -151,7 +153,7 @@ def test_ground_too_soft_to_stand_on_is_reported(standing: BoundPolicy) -> None:
     """Under a spring of 20 N/m the robot sinks by more than its height; stiffer ones carry it."""
     soft = PolicyEngine("compliant", parameters=("c_N=20", "c_T=20"))
     chosen = {**engines_by_name(["moreau"]), "soft ground": soft}
-    trials, plan = draw(standing, STILL), STILL
+    trials, plan = draw_trials(standing, STILL), STILL
     rows = [
         EngineResult.of(name, DT, run(standing, engine, trials, plan))
         for name, engine in chosen.items()

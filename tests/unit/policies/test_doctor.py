@@ -14,7 +14,7 @@ from tarsus.policies.doctor import (
     MIN_GAIN,
     ContractTrial,
     joint_names,
-    sway,
+    root_mean_sway,
 )
 from tarsus.policies.rollout import Rollout
 from tarsus.simulation import resolve
@@ -54,7 +54,7 @@ def test_sway_counts_only_time_before_the_fall() -> None:
     u[6:] = 1e6
     empty = np.zeros((10, 1, 3))
     done = Rollout(0.02, empty, empty, empty[0], np.array([0.13]), 0.0, empty, u, empty)
-    assert sway(done) == pytest.approx(2.0)
+    assert root_mean_sway(done) == pytest.approx(2.0)
 
 
 def test_breadth_first_joints_match_isaac_lab() -> None:

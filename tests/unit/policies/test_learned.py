@@ -31,9 +31,9 @@ def learned(task: str = "velocity", *settings: str) -> Policy:
     """Train for two rounds."""
     spec = TrainingSpec(task=task, settings=(*SETTINGS, *settings))
     environment = spec.create_environment(threads=1)
-    learner = spec.task_and_method()[1].learner(environment, 0)
+    learner = spec.task_and_method()[1].create_learner(environment, 0)
     for _ in range(2):
-        learner.round()
+        learner.run_round()
     return replace(learner.policy, about=spec.metadata(environment))
 
 

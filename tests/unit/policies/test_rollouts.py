@@ -24,7 +24,7 @@ from tarsus.policies.observer import Observer
 from tarsus.policies.rollout import rollout
 from tarsus.policies.survival import Survival
 from tarsus.policies.terms import ObservedState
-from tarsus.policies.worlds import Conditions, Delayed, PolicyEngine
+from tarsus.policies.worlds import Conditions, DelayLine, PolicyEngine
 
 Array = NDArray[np.float64]
 
@@ -41,7 +41,7 @@ def view(policy: BoundPolicy, q: Array, u: Array, action: Array) -> ObservedStat
         u,
         q[:, policy.q_indices],
         u[:, policy.u_indices],
-        policy.each("positions"),
+        policy.per_joint("positions"),
         action,
         0 * action,
         np.zeros((len(q), 3)),
@@ -71,7 +71,7 @@ def test_observations_consist_of_their_terms(bound: BoundPolicy) -> None:
 
 def test_a_single_robot_moves_as_in_a_batch(bound: BoundPolicy) -> None:
     """A controller of a `Simulation`, and a rollout: torques are the same at every step."""
-    worlds = PolicyEngine("moreau").worlds(bound, Conditions.alike(bound, 3), DT)
+    worlds = PolicyEngine("moreau").create_worlds(bound, Conditions.uniform(bound, 3), DT)
     begun = np.array(worlds.q)
     done = rollout(bound, worlds, np.zeros((3, 3)), 0.5)
     assert (done.position[:, 0] == done.position[:, 2]).all()
@@ -87,14 +87,17 @@ def test_a_single_robot_moves_as_in_a_batch(bound: BoundPolicy) -> None:
 def test_mujoco_rollouts_agree(bound: BoundPolicy) -> None:
     """The same robot, servos and network: where it stands differs by the contacts' give."""
     done = rollout(
-        bound, PolicyEngine("").worlds(bound, Conditions.alike(bound, 2), DT), np.zeros((2, 3)), 0.5
+        bound,
+        PolicyEngine("").create_worlds(bound, Conditions.uniform(bound, 2), DT),
+        np.zeros((2, 3)),
+        0.5,
     )
     drive = PolicyController(bound.contract, bound.robot)
     alone = MujocoSimulation(bound.robot, None, controller=drive, dt=DT)
     alone.set(q=bound.start())
     ours = rollout(
         bound,
-        PolicyEngine("moreau").worlds(bound, Conditions.alike(bound, 1), DT),
+        PolicyEngine("moreau").create_worlds(bound, Conditions.uniform(bound, 1), DT),
         np.zeros((1, 3)),
         0.5,
     )
@@ -103,13 +106,15 @@ def test_mujoco_rollouts_agree(bound: BoundPolicy) -> None:
 
 
 def test_a_world_does_not_depend_on_its_index(bound: BoundPolicy) -> None:
-    rng, conditions = np.random.default_rng(3), Conditions.alike(bound, 4)
+    rng, conditions = np.random.default_rng(3), Conditions.uniform(bound, 4)
     conditions.q[:, 7:] += 0.1 * rng.normal(size=(4, 12))
-    first = rollout(bound, PolicyEngine().worlds(bound, conditions, DT), np.zeros((4, 3)), 0.2)
+    first = rollout(
+        bound, PolicyEngine().create_worlds(bound, conditions, DT), np.zeros((4, 3)), 0.2
+    )
     turned = Conditions(
         *(getattr(conditions, name)[::-1].copy() for name in conditions.__dataclass_fields__)
     )
-    second = rollout(bound, PolicyEngine().worlds(bound, turned, DT), np.zeros((4, 3)), 0.2)
+    second = rollout(bound, PolicyEngine().create_worlds(bound, turned, DT), np.zeros((4, 3)), 0.2)
     np.testing.assert_array_equal(first.position, second.position[:, ::-1])
 
 
@@ -124,7 +129,7 @@ def test_delays_apply_to_signals() -> None:
             self.steps += [np.array(signals)] * steps
 
     worlds = Recorder()
-    late = Delayed(worlds, 0.0)  # type: ignore[arg-type]
+    late = DelayLine(worlds, 0.0)  # type: ignore[arg-type]
     for k in range(4):
         late.drive(np.full((3, 1), float(k)), 4)
     found = np.array(worlds.steps)[:, :, 0]
@@ -140,7 +145,7 @@ def test_non_finite_network_outputs_are_reported(tmp_path: Path) -> None:
     with refused(InvalidFile, made.network):
         rollout(
             broken,
-            PolicyEngine().worlds(broken, Conditions.alike(broken, 1), DT),
+            PolicyEngine().create_worlds(broken, Conditions.uniform(broken, 1), DT),
             np.zeros((1, 3)),
             0.1,
         )
@@ -183,10 +188,12 @@ def test_wilson_s_interval() -> None:
 @pytest.mark.parametrize("law", ["moreau", ""])
 def test_fallen_robots_do_not_affect_others(bound: BoundPolicy, law: str) -> None:
     """A robot without gains falls; its neighbor moves as it does alone."""
-    conditions = replace(Conditions.alike(bound, 2), gains=np.array([0.0, 1.0]))
-    both = rollout(bound, PolicyEngine(law).worlds(bound, conditions, DT), np.zeros((2, 3)), 0.8)
-    alone = Conditions.alike(bound, 1)
-    one = rollout(bound, PolicyEngine(law).worlds(bound, alone, DT), np.zeros((1, 3)), 0.8)
+    conditions = replace(Conditions.uniform(bound, 2), gains=np.array([0.0, 1.0]))
+    both = rollout(
+        bound, PolicyEngine(law).create_worlds(bound, conditions, DT), np.zeros((2, 3)), 0.8
+    )
+    alone = Conditions.uniform(bound, 1)
+    one = rollout(bound, PolicyEngine(law).create_worlds(bound, alone, DT), np.zeros((1, 3)), 0.8)
     assert np.isfinite(both.fell[0])
     assert both.unconverged == one.unconverged == 0
     np.testing.assert_array_equal(both.position[:, 1], one.position[:, 0])

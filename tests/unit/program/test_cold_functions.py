@@ -28,7 +28,7 @@ from tarsus.program.run.tiers import optimizes
 from tarsus.program.run.worlds import Worlds
 from tarsus.simulation.recording.recorder import Interventions, Records, record
 
-LINKER = native._jit.__wrapped__
+LINKER = native._create_jit.__wrapped__
 
 
 @pytest.fixture(autouse=True)
@@ -36,9 +36,9 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty cache, and a session that has loaded nothing."""
     monkeypatch.setenv("TARSUS_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(native, "_loaded", {})
-    native.compiler(optimizes())
+    native.create_target_machine(optimizes())
     compiler = LINKER()
-    monkeypatch.setattr(native, "_jit", lambda: compiler)
+    monkeypatch.setattr(native, "_create_jit", lambda: compiler)
     return tmp_path / "cache"
 
 
@@ -186,7 +186,7 @@ def test_cold_loops_are_read_from_the_cache(
         assert worlds.get("x")[0, 0] == 22
         monkeypatch.setattr(native, "_loaded", {})
         compiler = LINKER()
-        monkeypatch.setattr(native, "_jit", lambda compiler=compiler: compiler)
+        monkeypatch.setattr(native, "_create_jit", lambda compiler=compiler: compiler)
         broken(monkeypatch, lambda: pytest.fail("compiled again"))
 
 

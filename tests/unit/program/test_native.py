@@ -33,7 +33,7 @@ from tarsus.program.run import machine, native, tiers
 from tarsus.program.run.worlds import Worlds
 from tarsus.robots import mini_cheetah
 
-LINKER = native._jit.__wrapped__
+LINKER = native._create_jit.__wrapped__
 
 pytestmark = pytest.mark.usefixtures("optimized")
 COUNT, STEPS, DT = 100, 50, 0.0025
@@ -164,7 +164,7 @@ def test_a_diverged_world_does_not_affect_neighbors() -> None:
 
 
 def test_lanes_are_chosen_for_the_host() -> None:
-    wide, b = machine.host().lanes(64), Builder("count")
+    wide, b = machine.detect_host().lanes(64), Builder("count")
     program = b.program(x=b.declare("x", 1) + 1)
     assert Worlds(program, 1).lanes == 1
     assert Worlds(program, 100).lanes == wide
@@ -236,9 +236,9 @@ EXPECTED = 3 * np.sin([1.0, 2.0, 3.0]) + [1.0, 2.0, 3.0]
 def forget(monkeypatch: pytest.MonkeyPatch) -> None:
     """Forget everything, as a new process would."""
     monkeypatch.setattr(native, "_loaded", {})
-    native.compiler(tiers.optimizes())
+    native.create_target_machine(tiers.optimizes())
     compiler = LINKER()
-    monkeypatch.setattr(native, "_jit", lambda: compiler)
+    monkeypatch.setattr(native, "_create_jit", lambda: compiler)
 
 
 @pytest.fixture
@@ -302,7 +302,7 @@ IN_PIECES = """
     from tarsus.program.run import native
     from tarsus.robots import mini_cheetah
     bench = Bench(mini_cheetah.describe(), Moreau(), controller=Trot())
-    native._jit()
+    native._create_jit()
     kind, kept = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000, []  # MAP_NORESERVE
     for _ in range(40):
         hole = mmap.mmap(-1, 1 << 16)

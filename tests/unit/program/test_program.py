@@ -21,7 +21,7 @@ from tarsus.program.ir.blocks import BasicBlock, Lookup, While
 from tarsus.program.ir.loops import Values
 from tarsus.program.ir.program import Program
 from tarsus.program.ir.trace import Builder
-from tarsus.program.lowering.tape import tape
+from tarsus.program.lowering.tape import create_tape
 from tarsus.program.run.worlds import Worlds
 
 LANES = [1, 2, 4, 8, 16]
@@ -337,7 +337,7 @@ def test_a_fused_multiply_add_rounds_once(rule: str) -> None:
     write, exact, counts = RULES[rule]
     program = function_of({"x": 3}, lambda x: {"y": write(x[0], x[1], x[2])})
     [(block, _)] = program.basic_blocks()
-    assert tape(block.function).operation_counts() == counts
+    assert create_tape(block.function).operation_counts() == counts
     rng = np.random.default_rng(1)
     x = rng.normal(size=(64, 3))
     x[::2, 2] = (
@@ -351,7 +351,7 @@ def test_a_fused_multiply_add_rounds_once(rule: str) -> None:
 def test_a_product_that_is_used_twice_is_not_fused() -> None:
     program = function_of({"x": 3}, lambda x: {"y": x[0] * x[1] + x[2], "z": x[0] * x[1]})
     [(block, _)] = program.basic_blocks()
-    assert tape(block.function).operation_counts() == {"mul": 1, "add": 1}
+    assert create_tape(block.function).operation_counts() == {"mul": 1, "add": 1}
     program = function_of(
         {"x": 4}, lambda x: {"y": x[0] * x[1] - x[2] * x[3], "z": (x[0] * x[1]) ** 2}
     )
@@ -364,7 +364,7 @@ def test_a_choice_is_one_select_and_ignores_the_other_branch() -> None:
         {"x": 2}, lambda x: {"y": ca.if_else(x[0] > 0, ca.log(x[0]), x[1] / x[0])}
     )
     [(block, _)] = program.basic_blocks()
-    counts = tape(block.function).operation_counts()
+    counts = create_tape(block.function).operation_counts()
     assert counts["select"] == 1 and "if_else_zero" not in counts and "not" not in counts
     x = np.array([[2.0, 1.0], [-4.0, 1.0], [0.0, 5.0], [1.0, NAN], [NAN, 1.0], [-INF, 2.0]])
     with np.errstate(all="ignore"):
@@ -394,14 +394,14 @@ def test_choices_without_an_else_and_with_logic() -> None:
 def test_divisions_by_the_same_number_share_one_reciprocal() -> None:
     program = function_of({"x": 4}, lambda x: {"y": x[:3] / x[3], "z": 1 / x[3]})
     [(block, _)] = program.basic_blocks()
-    assert tape(block.function).operation_counts() == {"inv": 1, "mul": 3}
+    assert create_tape(block.function).operation_counts() == {"inv": 1, "mul": 3}
     x = np.random.default_rng(2).normal(size=(50, 4))
     worlds = compiled(program, {"x": x})
     np.testing.assert_allclose(worlds.get("y"), x[:, :3] / x[:, 3:], rtol=3e-16)
     np.testing.assert_array_equal(worlds.get("z"), 1 / x[:, 3:])
     single = function_of({"x": 2}, lambda x: {"y": x[0] / x[1]})
     [(block, _)] = single.basic_blocks()
-    assert tape(block.function).operation_counts() == {"div": 1}
+    assert create_tape(block.function).operation_counts() == {"div": 1}
 
 
 def test_a_huge_constant_is_infinite_in_single_precision() -> None:

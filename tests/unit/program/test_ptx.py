@@ -22,7 +22,7 @@ from tarsus.program.codegen.kernels import GpuThreads
 from tarsus.program.codegen.layout import Target
 from tarsus.program.ir.trace import Builder
 from tarsus.program.lowering.schedule import schedule_on_demand
-from tarsus.program.lowering.spill import Memory, spill
+from tarsus.program.lowering.spill import Memory, spill_values
 from tarsus.program.lowering.tape import Node, Tape
 from tarsus.program.run import ptx
 from tarsus.program.run.cuda import CHIPS
@@ -167,7 +167,7 @@ def test_register_allocation_preserves_the_meaning_of_a_tape(
     ]
     outputs = [((0, k), 299 - 9 * k) for k in range(8)] + [((0, 8), 3), ((0, 9), 299)]
     t, x = Tape(nodes, outputs), random.normal(size=n)
-    tight = spill(t, 12, Memory(again, early, 1))
+    tight = spill_values(t, 12, Memory(again, early, 1))
     assert (
         alive(t) > 40 and alive(Tape(tight.nodes, [])) <= 12 + 1
     )  # the result beside what is held
@@ -175,7 +175,7 @@ def test_register_allocation_preserves_the_meaning_of_a_tape(
     assert {"store", "reload"} <= kinds and ("again" in kinds) == bool(again)
     assert bool(early) == (len(tight.outputs) < len(outputs))
     assert results(tight, x) == results(t, x)
-    assert spill(t, 50, Memory([], [], 1)).operation_counts() == t.operation_counts()
+    assert spill_values(t, 50, Memory([], [], 1)).operation_counts() == t.operation_counts()
 
 
 def results(t: Tape, x: np.ndarray) -> dict[tuple[int, int], float]:

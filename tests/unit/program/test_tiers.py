@@ -15,10 +15,10 @@ from tarsus.program.ir.loops import Values
 from tarsus.program.ir.program import Program
 from tarsus.program.ir.trace import Builder
 from tarsus.program.run import native, tiers
-from tarsus.program.run.machine import compiler
+from tarsus.program.run.machine import create_target_machine
 from tarsus.program.run.worlds import Worlds
 
-LINKER = native._jit.__wrapped__
+LINKER = native._create_jit.__wrapped__
 
 
 @pytest.fixture(autouse=True)
@@ -27,9 +27,9 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("TARSUS_CACHE", str(tmp_path / "cache"))
     monkeypatch.delenv(tiers.OPTIMIZE, raising=False)
     monkeypatch.setattr(native, "_loaded", {})
-    compiler(True)
+    create_target_machine(True)
     linker = LINKER()
-    monkeypatch.setattr(native, "_jit", lambda: linker)
+    monkeypatch.setattr(native, "_create_jit", lambda: linker)
     return tmp_path / "cache"
 
 

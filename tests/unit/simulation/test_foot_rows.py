@@ -7,7 +7,7 @@ import pytest
 import xarray as xr
 
 import tarsus
-from tarsus.simulation.recording.foot_rows import by_foot
+from tarsus.simulation.recording.foot_rows import combine_by_foot
 
 WEIGHT, HALF, OFFSET = 2 * 9.81, 0.1, 0.03  # N, m, m
 CRATE = f"""<mujoco model="crate"><worldbody><body name="crate" pos="0 0 0.05"><freejoint/>
@@ -25,7 +25,7 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> xr.Dataset:
 
 
 def test_a_box_is_one_row_with_its_weight_below_its_center_of_mass(log: xr.Dataset) -> None:
-    feet = by_foot(log)
+    feet = combine_by_foot(log)
     assert list(feet["contact"].values) == ["shell", "ball"]
     last = feet.sel(contact="shell").isel(time=-1)
     assert float(last["force_contact"].sel(axis="normal")) == pytest.approx(WEIGHT, rel=1e-6)
@@ -35,7 +35,7 @@ def test_a_box_is_one_row_with_its_weight_below_its_center_of_mass(log: xr.Datas
 
 
 def test_sums_are_those_of_the_points_and_the_rest_is_unchanged(log: xr.Dataset) -> None:
-    feet, box = by_foot(log), [f"shell_{k}" for k in range(8)]
+    feet, box = combine_by_foot(log), [f"shell_{k}" for k in range(8)]
     assert set(box) <= set(log["contact"].values)
     points = log.sel(contact=box)
     for name in ("impulse_world", "force_contact", "energy_impact"):
@@ -61,16 +61,18 @@ def test_the_accessor_shows_feet_or_points(log: xr.Dataset) -> None:
 
 def test_rows_of_several_worlds_are_those_of_each(log: xr.Dataset) -> None:
     two = xr.concat([log, log], "world").transpose("time", "world", ...).assign_attrs(log.attrs)
-    feet = by_foot(two)
+    feet = combine_by_foot(two)
     assert feet["contact_point"].dims == ("time", "world", "contact", "xyz")
-    np.testing.assert_array_equal(feet["contact_point"][:, 1], by_foot(log)["contact_point"])
+    np.testing.assert_array_equal(
+        feet["contact_point"][:, 1], combine_by_foot(log)["contact_point"]
+    )
 
 
 def test_single_points_keep_their_log() -> None:
     log = tarsus.Simulation("mini_cheetah", controller="stand").run(0.01)
-    assert by_foot(log) is log
+    assert combine_by_foot(log) is log
 
 
 def test_a_log_without_its_robot_keeps_its_rows(log: xr.Dataset) -> None:
     other = log.assign_attrs(robot_file="/missing/crate.xml")
-    assert by_foot(other).sizes["contact"] == log.sizes["contact"]
+    assert combine_by_foot(other).sizes["contact"] == log.sizes["contact"]

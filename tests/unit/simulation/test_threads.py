@@ -26,7 +26,7 @@ OPTIONS = {"controller": "trot", "worlds": 5}
 
 @pytest.mark.parametrize("bits", [pytest.param(32, marks=pytest.mark.slow), 64])
 def test_a_thousand_trot_steps_equal_one_lane(bits: int) -> None:
-    found = gpu_checks.agreement(HostLauncher(), bits, 6, 1000)
+    found = gpu_checks.compare_trots(HostLauncher(), bits, 6, 1000)
     assert found["ok"] and found["all_the_same_bits"] and found["stayed_finite"]
     assert found["many_steps_a_launch_equal_single_steps"]
 
@@ -40,7 +40,7 @@ def test_the_agreement_check_detects_a_wrong_program(monkeypatch: pytest.MonkeyP
         return made
 
     monkeypatch.setattr(gpu_checks, "processor_twin", heavier)
-    found = gpu_checks.agreement(HostLauncher(), 64, 2, 100)
+    found = gpu_checks.compare_trots(HostLauncher(), 64, 2, 100)
     assert not found["ok"] and found["first_step_apart"] is not None
 
 
@@ -171,7 +171,7 @@ def test_benchmark_parts_run_in_isolated_processes(
 
 @pytest.mark.slow
 def test_falls_match_the_cpu() -> None:
-    found = gpu_checks.falls(HostLauncher(), 200, 100)
+    found = gpu_checks.compare_falls(HostLauncher(), 200, 100)
     assert found["ok"] and found["same_bits_as_cpu"] == 1.0
 
 

@@ -61,7 +61,7 @@ def test_chunks_of_concurrent_runs_are_not_repeated(
 ) -> None:
     asked = spec.from_tables(dropped(), folder)
     tarsus.sweep(asked, folder / "out", "inline")
-    monkeypatch.setattr(Store, "finished", lambda self: set[str]())
+    monkeypatch.setattr(Store, "finished_digests", lambda self: set[str]())
     report = tarsus.sweep(asked, folder / "out", "inline")
     assert (report.done, report.skipped) == (0, 5) and not report.lost
 

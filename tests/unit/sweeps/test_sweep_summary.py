@@ -13,7 +13,7 @@ import pytest
 
 import tarsus
 from tarsus import cli
-from tarsus.algebra.intervals import wilson
+from tarsus.algebra.intervals import wilson_interval
 from tarsus.sweeps import query
 from tarsus.sweeps.proportions import is_proportion
 from tarsus.sweeps.summary import estimate, format_mean, summary
@@ -26,9 +26,11 @@ def odd(simulation): return (np.arange(simulation.worlds) % 2).astype(float)
 
 def test_a_share_has_wilson_s_interval() -> None:
     """By Wilson's formula for 3 of 10, and one-sided at the ends."""
-    assert wilson(3, 10) == pytest.approx((0.1078, 0.6032), abs=1e-4)
-    assert wilson(0, 20)[0] == 0 and wilson(0, 20)[1] == pytest.approx(0.1611, abs=1e-4)
-    assert wilson(20, 20) == pytest.approx((0.8389, 1.0), abs=1e-4)
+    assert wilson_interval(3, 10) == pytest.approx((0.1078, 0.6032), abs=1e-4)
+    assert wilson_interval(0, 20)[0] == 0 and wilson_interval(0, 20)[1] == pytest.approx(
+        0.1611, abs=1e-4
+    )
+    assert wilson_interval(20, 20) == pytest.approx((0.8389, 1.0), abs=1e-4)
 
 
 def test_a_mean_has_the_interval_of_its_standard_error() -> None:

@@ -19,7 +19,7 @@ from tarsus.sweeps import query, spec, store
 from tarsus.sweeps.groups import group_worlds, split_chunks
 from tarsus.sweeps.store import Store
 from tarsus.viewer.log_accessor import open_log
-from tarsus.viewer.track import track
+from tarsus.viewer.track import build_track
 
 DT = 0.002
 OWN = """
@@ -83,7 +83,7 @@ def test_trajectories_match_their_rows_bitwise(folder: Path) -> None:
     first: Any = kept.iloc[0]
     path = out / first["trajectory"]
     log = open_log(path)
-    assert track(log).q.shape == (30, 1, 7)
+    assert build_track(log).q.shape == (30, 1, 7)
     force = np.zeros(30)
     force[6:16] = first["push.x"]  # from 0.0113 s, the nearest step, for 0.02 s
     np.testing.assert_array_equal(log["push"].sel(pushed="ball", wrench="fx"), force)

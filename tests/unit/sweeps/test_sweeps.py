@@ -79,7 +79,7 @@ def test_samples_fill_the_axes() -> None:
     assert latin["c"].count("x") == 25
     assert sample_axes(axes, "random", 9, 4) == sample_axes(axes, "random", 9, 4)
     assert sample_axes(axes, "random", 9, 4) != sample_axes(axes, "random", 9, 5)
-    whole = RangeAxis("n", 0, 3, whole=True).at(np.array([0.0, 0.4, 1.0]))
+    whole = RangeAxis("n", 0, 3, whole=True).values_at(np.array([0.0, 0.4, 1.0]))
     assert whole == [0, 1, 3] and all(type(n) is int for n in whole)
 
 

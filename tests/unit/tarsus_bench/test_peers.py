@@ -51,7 +51,7 @@ def test_a_flight_by_a_good_integrator_ends_where_the_reference_does() -> None:
     """So the robot, its start and the coordinates are the same in both."""
     case, at_work = peer_cases.cases()["flight"], EngineServer("mujoco", "rk4")
     at_work.build("flight", case.work(0.005))
-    errors = peer_errors.flying(case, *at_work.trace("flight", 0.1), 0.005)
+    errors = peer_errors.flight_errors(case, *at_work.trace("flight", 0.1), 0.005)
     assert errors["joint_rad"] < 1e-6
     assert errors["energy_J"] < 1e-4 and errors["momentum_Ns"] < 1e-4
 
@@ -124,7 +124,7 @@ def peer_errors_depth(robot: Robot, q: np.ndarray) -> float:
 def test_creep_and_depth_of_gliding_feet_are_measured() -> None:
     robot, q = sliding()
     case = PeerCase(robot, q[0], np.zeros(robot.nu), 1.0)
-    errors = peer_errors.standing(case, q, np.zeros((101, robot.nu)), 0.01)
+    errors = peer_errors.standing_errors(case, q, np.zeros((101, robot.nu)), 0.01)
     assert errors["creep_m_per_s"] == pytest.approx(0.1, rel=1e-9)
     assert errors["penetration_m"] == pytest.approx(0.001, rel=1e-9)
 
@@ -141,14 +141,14 @@ def test_a_rolling_foot_does_not_creep() -> None:
     center = robot.position(q[0], foot.name)
     ahead = np.array([0.01 * foot.radius, 0.0, 0.0])
     rolled[1, :3] = center + ahead + turn.apply(q[0, :3] - center)
-    assert peer_errors.creep(one, rolled[0], rolled[1]) == pytest.approx(0.0, abs=1e-9)
+    assert peer_errors.largest_slip(one, rolled[0], rolled[1]) == pytest.approx(0.0, abs=1e-9)
 
 
 def test_energy_gain_is_detected() -> None:
     robot, q = sliding()[0], sliding()[1].copy()
     q[60:, 2] += 0.01
     case = PeerCase(robot, q[0], np.zeros(robot.nu), 1.0)
-    errors = peer_errors.falling(case, q, np.zeros((101, robot.nu)), 0.01)
+    errors = peer_errors.fall_errors(case, q, np.zeros((101, robot.nu)), 0.01)
     assert errors["gained_J"] == pytest.approx(robot.mass * 9.81 * 0.01, rel=1e-6)
 
 

@@ -26,7 +26,7 @@ from tarsus.terrain.plane import Plane
 from tarsus.terrain.sine import Sine
 from tarsus.terrain.slope import Slope
 from tarsus.viewer import solids
-from tarsus.viewer.ground import SLIPPERY, ground_shapes, level, terrain_of
+from tarsus.viewer.ground import SLIPPERY, ground_shapes, level_height, terrain_of
 from tarsus.viewer.mesh_files import split_creases
 from tarsus.viewer.model_shapes import model_shapes
 from tarsus.viewer.page import quaternions
@@ -65,7 +65,7 @@ def test_drawn_bodies_match_kinematics() -> None:
         (solids.sphere(0.5), 4 / 3 * np.pi * 0.125),
         (solids.cylinder(0.5, 1.0), np.pi * 0.5),
         (solids.capsule(0.5, 1.0), np.pi * 0.5 + 4 / 3 * np.pi * 0.125),
-        (solids.sphere(1.0).scaled((0.1, -0.2, 0.3)), 4 / 3 * np.pi * 0.006),
+        (solids.sphere(1.0).scale((0.1, -0.2, 0.3)), 4 / 3 * np.pi * 0.006),
     ],
 )
 def test_solids_have_the_right_volume(mesh: solids.Mesh, expected: float) -> None:
@@ -195,10 +195,10 @@ def test_the_drawn_ground_matches_the_terrain() -> None:
         far = vertices[(vertices[:, :2] - 0.3).argmax(0)[0]]
         if isinstance(terrain, Slope):
             assert far[2] == pytest.approx(far[0] * np.tan(terrain.angle), abs=1e-9)
-        assert level(terrain) is None and np.ptp(vertices[:, 2]) > 1e-3
-    assert level(Plane()) == 0.0 and ground_shapes(Plane(), path) == []
+        assert level_height(terrain) is None and np.ptp(vertices[:, 2]) > 1e-3
+    assert level_height(Plane()) == 0.0 and ground_shapes(Plane(), path) == []
     ice = ground_shapes(IcePatch(), path)
-    assert [shape.color for shape in ice] == [SLIPPERY] and level(IcePatch()) == 0.0
+    assert [shape.color for shape in ice] == [SLIPPERY] and level_height(IcePatch()) == 0.0
     aside = np.linalg.norm(ice[0].mesh.vertices[:, :2] - [1.0, 0.0], axis=1)
     assert aside.max() == pytest.approx(0.4, abs=0.06)
     boxes = ground_shapes(Boxes(), path)

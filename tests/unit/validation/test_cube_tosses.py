@@ -19,7 +19,7 @@ from tarsus.validation.real.base import RealRequest
 from tarsus.validation.real.cube_tosses import CubeTosses, data
 from tarsus.validation.real.cube_tosses.candidates import BY_ROLE, SearchRange
 from tarsus.validation.real.cube_tosses.data import EDGE, FRAME, G, Tosses
-from tarsus.validation.real.cube_tosses.errors import errors
+from tarsus.validation.real.cube_tosses.errors import toss_errors
 from tarsus.validation.real.cube_tosses.flight import fit_flights, measure_sliding
 from tarsus.validation.real.cube_tosses.identify import folds, identify_parameters, mean_interval
 from tarsus.validation.real.cube_tosses.law_tosses import LawTosses, Tosser
@@ -87,7 +87,7 @@ def test_errors_cover_centers_angles_and_corners() -> None:
     other = Rotation.from_rotvec([0, angle, 0]) * turned
     q = np.concatenate([tosses.q[0, :, :3] + shift, other.as_quat(scalar_first=True)], -1)
     q[::2, 3:] *= -1  # the same attitude
-    found = errors(tosses, q[None, None])
+    found = toss_errors(tosses, q[None, None])
     assert found.position[0, 0] == pytest.approx(100 * np.linalg.norm(shift) / EDGE, rel=1e-12)
     assert found.rotation[0, 0] == pytest.approx(np.degrees(angle), rel=1e-9)
     corners = EDGE / 2 * np.array(list(product((-1, 1), repeat=3)))
@@ -98,7 +98,7 @@ def test_errors_cover_centers_angles_and_corners() -> None:
     assert found.corners[0, 0] == pytest.approx(100 * np.mean(apart[1:]) / EDGE, rel=1e-9)
     assert found.missed[0, 0] == 0
     q[-1, 0] = np.nan
-    assert errors(tosses, q[None, None]).position[0, 0] == np.inf
+    assert toss_errors(tosses, q[None, None]).position[0, 0] == np.inf
 
 
 def test_flight_fit_finds_start_and_velocity_delay() -> None:
@@ -139,7 +139,7 @@ class Shifted(Tosser):
     def __init__(self, wanted: np.ndarray) -> None:
         self.wanted = wanted
 
-    def given(self) -> dict[str, float]:
+    def given_parameters(self) -> dict[str, float]:
         return {"mu": 0.15}
 
     def paths(self, tosses: Tosses, values: Mapping[str, np.ndarray]) -> np.ndarray:
@@ -180,8 +180,8 @@ def test_a_tossed_cube_flies_freely(tosser: Tosser) -> None:
     tosses = data.from_arrays({"1": flown(1)})
     true = tosses.u.copy()
     true[:, 0, 2] -= G * FRAME / 2
-    started = tosses.starting(tosses.q[:, 0], true[:, 0])
-    values = {name: np.array([value]) for name, value in tosser.given().items()}
+    started = tosses.with_start(tosses.q[:, 0], true[:, 0])
+    values = {name: np.array([value]) for name, value in tosser.given_parameters().items()}
     found = tosser.errors(started, values)
     assert found.position[0, 0] < 0.7 and found.rotation[0, 0] < 1e-3, "first order, per cent"
     late = tosser.errors(tosses, {**values, "back": np.array([FRAME / 2])})
@@ -192,7 +192,7 @@ def test_a_tossed_cube_flies_freely(tosser: Tosser) -> None:
 def test_trajectories_do_not_depend_on_threads(kind: Callable[[int], Tosser]) -> None:
     tosses = data.from_arrays({str(k): flown(k, 40, 0.1) for k in range(9)})
     one, two = kind(1), kind(2)
-    values = {name: np.array([value]) for name, value in one.given().items()}
+    values = {name: np.array([value]) for name, value in one.given_parameters().items()}
     np.testing.assert_array_equal(one.paths(tosses, values), two.paths(tosses, values))
 
 

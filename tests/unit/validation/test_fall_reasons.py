@@ -11,7 +11,7 @@ from tarsus import cli
 from tarsus.dynamics.robot import Robot
 from tarsus.model.mjcf import read_mjcf
 from tarsus.simulation.simulation import Simulation
-from tarsus.validation.fall_reasons import reasons, spring_deflections, unsupported_joints
+from tarsus.validation.fall_reasons import find_fall_reasons, spring_deflections, unsupported_joints
 
 TRUNK, STIFF, G = 5.0, 800.0, 9.81  # kg, N/m, m/s^2
 LEG = """<body name="leg{0}" pos="{1} {2} 0"><joint name="slide{0}" type="slide" axis="0 0 1" {3}/>
@@ -35,11 +35,11 @@ def test_undriven_joints_are_reported() -> None:
     robot = table(["", f'stiffness="{STIFF}"', "", ""], [0], follows)
     assert unsupported_joints(robot, robot.neutral()) == ["slide3"]
     simulation = Simulation(robot, controller="stand")
-    assert "no motor at slide3" in reasons(simulation, False)
+    assert "no motor at slide3" in find_fall_reasons(simulation, False)
 
 
 def test_robots_without_motors_get_one_message() -> None:
-    causes = reasons(Simulation(table([""] * 4, [])), True)
+    causes = find_fall_reasons(Simulation(table([""] * 4, [])), True)
     assert "no motors" in causes and not any("no motor at" in reason for reason in causes)
 
 
@@ -58,7 +58,7 @@ def test_soft_springs_are_reported_with_their_load() -> None:
         assert by == pytest.approx(sag, rel=1e-3), name
     loaded = table([f'stiffness="{STIFF}" springref="{-sag}"'] * 4, [])
     assert max(spring_deflections(loaded, loaded.neutral()).values()) < 1e-4
-    causes = reasons(Simulation(table([f'stiffness="{STIFF / 10}"'] * 4, [])), True)
+    causes = find_fall_reasons(Simulation(table([f'stiffness="{STIFF / 10}"'] * 4, [])), True)
     assert any(r.startswith("springs") and "slide0" in r for r in causes), causes
 
 

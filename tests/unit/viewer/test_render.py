@@ -25,7 +25,7 @@ from tarsus.viewer.body_poses import grid_positions
 from tarsus.viewer.drawn_shape import DrawnShape
 from tarsus.viewer.ray_caster import LIGHT, Camera, PlacedSolid, RenderScene, Solid
 from tarsus.viewer.shapes import drawn_shapes
-from tarsus.viewer.track import IMPACT, OPEN, SLIP, STICK, Contacts, phases, track
+from tarsus.viewer.track import IMPACT, OPEN, SLIP, STICK, Contacts, build_track, phases
 from tarsus.viewer.video import RenderSettings, Stage, times
 
 pytest.importorskip("embreex", reason="there is no wheel for this processor")
@@ -117,7 +117,7 @@ def test_arrows_point_along_forces_and_cones_open_by_the_friction() -> None:
 
 
 def test_frames_show_the_log_at_their_times(log: xr.Dataset) -> None:
-    shown = track(log)
+    shown = build_track(log)
     at = times(shown, 25.0, 0.5)
     assert len(at) == 15 and np.allclose(np.diff(at), 0.02)
     for time in at:
@@ -163,7 +163,7 @@ def test_robots_stand_on_a_square_grid_in_view(log: xr.Dataset) -> None:
     # twelve worlds, of which two lie on their sides
     many = log.expand_dims(world=12).transpose("time", "world", ...).isel(time=slice(2)).copy(True)
     many["q"][:, [3, 11], 3:7] = np.sqrt([0.5, 0.5, 0.0, 0.0])
-    stage = Stage([track(many)], replace(SMALL, width=480, height=240, forces=False))
+    stage = Stage([build_track(many)], replace(SMALL, width=480, height=240, forces=False))
     colors = {tuple(placed.solid.color) for placed in stage._grid_robots(0.0)}
     own = {shape.color for shape in drawn_shapes(stage.tracks[0].robot)}
     assert own < colors and len(colors) == 2 * len(own)  # those that lie have their own
@@ -176,37 +176,37 @@ def test_robots_stand_on_a_square_grid_in_view(log: xr.Dataset) -> None:
     assert max(abs(wide).max(), abs(high).max()) > 0.5
     assert wide.max() == pytest.approx(-wide.min(), abs=0.05)
     # nearer to each other if asked; the page has the same square
-    closer = Stage([track(many)], replace(SMALL, spacing=0.1))
+    closer = Stage([build_track(many)], replace(SMALL, spacing=0.1))
     np.testing.assert_allclose(closer._offsets, 0.1 * grid_positions(12))
-    assert len(Stage([track(log)], SMALL)._offsets) == 1
+    assert len(Stage([build_track(log)], SMALL)._offsets) == 1
     # not on ground that is elsewhere another one
     sloped = many.assign_attrs(terrain="slope", terrain_class="tarsus.terrain.slope:Slope")
     with pytest.warns(tarsus.TarsusWarning, match="8 of 12 worlds") as told:
-        assert len(Stage([track(sloped)], SMALL)._offsets) == 1
+        assert len(Stage([build_track(sloped)], SMALL)._offsets) == 1
     assert [warning_record(w.message).code for w in told] == ["worlds-not-drawn"]
     with refused(Unsupported, "spacing"):
-        Stage([track(sloped)], replace(SMALL, spacing=1.0))
+        Stage([build_track(sloped)], replace(SMALL, spacing=1.0))
 
 
 def test_diverged_worlds_are_drawn_at_their_last_pose(log: xr.Dataset) -> None:
     many = log.expand_dims(world=3).transpose("time", "world", ...).isel(time=slice(5)).copy(True)
     many["q"][3:, 1, 2] = np.nan
     with pytest.warns(tarsus.TarsusWarning, match="1 of 3 worlds") as told:
-        shown = track(many)
+        shown = build_track(many)
     assert [warning_record(w.message).code for w in told] == ["worlds-diverged"]
     np.testing.assert_array_equal(shown.q[4, 1], shown.q[2, 1])
     np.testing.assert_array_equal(shown.q[:, [0, 2]], many["q"].values[:, [0, 2]])
     assert (shown.contacts.phase[3:, 1] == OPEN).all()
     many["q"][3:] = np.nan
     with refused(InvalidFile, "q"):
-        track(many)
+        build_track(many)
 
 
 def test_merged_meshes_match_separate_drawing(log: xr.Dataset) -> None:
     pair = log.expand_dims(world=2).transpose("time", "world", ...).isel(time=slice(2)).copy(True)
     pair["q"][:, 1, 1] += 0.5  # the second walks half a meter to the left
     view = replace(SMALL, forces=False, distance=4.0)
-    shown = track(pair)
+    shown = build_track(pair)
     together = Stage([shown], replace(view, spacing=1e-9)).frame(0.0).astype(int)
     stage = Stage([shown], replace(view, spacing=0.0))
     positions, rotations = shown.poses(0)

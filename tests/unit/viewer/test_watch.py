@@ -23,7 +23,7 @@ from tarsus.viewer.live_panel import Choice
 from tarsus.viewer.live_recorder import LiveRecorder
 from tarsus.viewer.page import Page
 from tarsus.viewer.playback import Playback, titles
-from tarsus.viewer.track import IMPACT, Track, track
+from tarsus.viewer.track import IMPACT, Track, build_track
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def page() -> Iterator[Page]:
 
 @pytest.fixture(scope="module")
 def trot() -> Track:
-    return track(tarsus.Simulation("mini_cheetah", controller="trot").run(0.2))
+    return build_track(tarsus.Simulation("mini_cheetah", controller="trot").run(0.2))
 
 
 def test_playback_runs_in_real_time(page: Page, trot: Track) -> None:
@@ -56,7 +56,7 @@ def test_playback_runs_in_real_time(page: Page, trot: Track) -> None:
 @pytest.mark.slow
 def test_other_worlds_and_logs_are_drawn_next_to_the_first(page: Page, trot: Track) -> None:
     simulation = tarsus.Simulation("mini_cheetah", controller="stand", worlds=12)
-    many = track(simulation.run(0.02))
+    many = build_track(simulation.run(0.02))
     playback = Playback(page, [many, trot], ["many", "trot"])
     playback.draw(0.0)
     places = playback.offsets()

@@ -16,7 +16,7 @@ from functools import cached_property
 import casadi as ca
 from casadi import SX
 
-from tarsus.collision.closest_point.capsule_box import ABSENT_GAP, SAME_POSITION, Block, side_of
+from tarsus.collision.closest_point.capsule_box import ABSENT_GAP, SAME_POSITION, Block, sign
 from tarsus.collision.closest_point.segments import Segment, clip, closest_offset
 
 MIN_IMPROVEMENT = 0.05  # relative to the depth: an axis replaces the first only if better by this
@@ -101,16 +101,16 @@ class FacePair:
         """Compute the corner (3,) of the shared area of a contact, m, and 1 if it exists."""
         if isinstance(row, int):
             a, b, da, db = (SX(x) for x in EDGES[row % 4])
-            return self._cut(a, b, da, db, SX(row // 4)) if row < 8 else self._corner(a, b)
+            return self._clip_edge(a, b, da, db, SX(row // 4)) if row < 8 else self._corner(a, b)
         kind = ca.floor(row / 4)
         k = row - 4 * kind
         a, b, da, db = (_of_four(k, *column) for column in zip(*EDGES, strict=True))
-        cut, corner = self._cut(a, b, da, db, kind), self._corner(a, b)
+        cut, corner = self._clip_edge(a, b, da, db, kind), self._corner(a, b)
         is_corner = kind == 2
         point, exists = (ca.if_else(is_corner, *both) for both in zip(corner, cut, strict=True))
         return point, exists
 
-    def _cut(self, a: SX, b: SX, da: SX, db: SX, ending: SX) -> tuple[SX, SX]:
+    def _clip_edge(self, a: SX, b: SX, da: SX, db: SX, ending: SX) -> tuple[SX, SX]:
         """Compute the start (`ending` 0) or end (1) of an edge above the face, and 1 if it exists.
 
         The edge starts at the corner (a, b) of the other face and extends by (da, db).
@@ -150,7 +150,7 @@ class _RelativePose:
     middle, axes : SX
         Middle (3,), m, and axes (3, 3), as columns.
     mine, other : SX
-        Half edges (3,) of the box whose frame this is, and of the other one, m.
+        Half edges (3,) of the box in whose frame the vectors are, and of the other box, m.
     """
 
     middle: SX
@@ -161,25 +161,25 @@ class _RelativePose:
 
 def find_face_pair(first: Block, second: Block) -> FacePair:
     """Find the faces, or edges, of two boxes that touch first."""
-    a, b = _both(first, second)
+    a, b = _relative_poses(first, second)
     size = SAME_POSITION * ca.fmin(*(ca.mmin(half) for half in (first.half, second.half)))
     # face normals; those of the first box have preference
-    of_a, of_b = _faces(a), _faces(b)
+    of_a, of_b = _find_largest_face_gap(a), _find_largest_face_gap(b)
     (gap, k), (gap_b, k_b) = of_a, of_b
     of_second = gap_b > gap + MIN_IMPROVEMENT * ca.fabs(gap) + size
     gap, k = ca.if_else(of_second, gap_b, gap), ca.if_else(of_second, k_b, k)
     # cross products of edges
-    edge_gap, normal, point = _edges(a, first, second)
+    edge_gap, normal, point = _find_largest_edge_gap(a, first, second)
     edge = edge_gap > gap + MIN_IMPROVEMENT * ca.fabs(gap) + size
     # the reference box, with the axis of its normal first
     pose = [
         ca.if_else(of_second, y, x)
         for x, y in ((a.middle, b.middle), (a.axes, b.axes), (a.mine, b.mine), (a.other, b.other))
     ]
-    middle, axes, half = (_cycled(k, part) for part in pose[:3])
+    middle, axes, half = (_cycle_rows(k, part) for part in pose[:3])
     rotation = ca.if_else(of_second, second.rotation, first.rotation)
-    world = _cycled(k, rotation.T).T
-    side = side_of(middle[0])
+    world = _cycle_rows(k, rotation.T).T
+    side = sign(middle[0])
     # its normal points to the other box
     flip = ca.diag(ca.vertcat(side, 1, 1))
     middle, axes, world = ca.mtimes(flip, middle), ca.mtimes(flip, axes), ca.mtimes(world, flip)
@@ -190,8 +190,8 @@ def find_face_pair(first: Block, second: Block) -> FacePair:
         0,
         ca.if_else(steep[1] >= steep[2], 1, 2),
     )
-    columns, other = _cycled(j, axes.T).T, _cycled(j, pose[3])
-    down = -side_of(columns[0, 0]) * other[0]
+    columns, other = _cycle_rows(j, axes.T).T, _cycle_rows(j, pose[3])
+    down = -sign(columns[0, 0]) * other[0]
     return FacePair(
         origin=ca.if_else(of_second, second.middle, first.middle),
         axes=world,
@@ -206,7 +206,7 @@ def find_face_pair(first: Block, second: Block) -> FacePair:
     )
 
 
-def _both(first: Block, second: Block) -> tuple[_RelativePose, _RelativePose]:
+def _relative_poses(first: Block, second: Block) -> tuple[_RelativePose, _RelativePose]:
     """Express each box in the frame of the other one."""
     a = _RelativePose(
         first.to_box(second.middle),
@@ -217,7 +217,7 @@ def _both(first: Block, second: Block) -> tuple[_RelativePose, _RelativePose]:
     return a, _RelativePose(second.to_box(first.middle), a.axes.T, second.half, first.half)
 
 
-def _faces(pose: _RelativePose) -> tuple[SX, SX]:
+def _find_largest_face_gap(pose: _RelativePose) -> tuple[SX, SX]:
     """Find the largest gap along a face normal of the first box, m, and the normal's index."""
     reach = pose.mine + ca.mtimes(ca.fabs(pose.axes), pose.other)
     gaps = ca.fabs(pose.middle) - reach
@@ -228,7 +228,7 @@ def _faces(pose: _RelativePose) -> tuple[SX, SX]:
     return best, index
 
 
-def _edges(pose: _RelativePose, first: Block, second: Block) -> tuple[SX, SX, SX]:
+def _find_largest_edge_gap(pose: _RelativePose, first: Block, second: Block) -> tuple[SX, SX, SX]:
     """Find the largest gap along a cross product of edges, m, and where these edges touch.
 
     That is the normal (3,), away from the second box, and the point (3,) between the edges, world,
@@ -249,15 +249,15 @@ def _edges(pose: _RelativePose, first: Block, second: Block) -> tuple[SX, SX, SX
             best, one = ca.if_else(more, gap, best), ca.if_else(more, i, one)
             two = ca.if_else(more, j, two)
     # their edges
-    a, b = _cycled(one, first.rotation.T).T, _cycled(two, second.rotation.T).T
+    a, b = _cycle_rows(one, first.rotation.T).T, _cycle_rows(two, second.rotation.T).T
     across = ca.cross(a[:, 0], b[:, 0])
-    across *= side_of(ca.dot(across, second.middle - first.middle))
+    across *= sign(ca.dot(across, second.middle - first.middle))
     across /= ca.sqrt(ca.fmax(ca.dot(across, across), MIN_CROSS_SQUARE))
     lines = []
     for box, half_lengths, k, toward in ((first, a, one, across), (second, b, two, -across)):
-        half, middle = _cycled(k, box.half), box.middle
+        half, middle = _cycle_rows(k, box.half), box.middle
         for n in (1, 2):
-            middle += side_of(ca.dot(toward, half_lengths[:, n])) * half[n] * half_lengths[:, n]
+            middle += sign(ca.dot(toward, half_lengths[:, n])) * half[n] * half_lengths[:, n]
         lines.append(Segment(middle, half[0] * half_lengths[:, 0], half[0] ** 2))
     separation, along = closest_offset(*lines)
     assert lines[0].half is not None
@@ -265,7 +265,7 @@ def _edges(pose: _RelativePose, first: Block, second: Block) -> tuple[SX, SX, SX
     return best, -across, nearest - 0.5 * separation
 
 
-def _cycled(k: SX, rows: SX) -> SX:
+def _cycle_rows(k: SX, rows: SX) -> SX:
     """Return rows k, k + 1, k + 2 of three, modulo three."""
     zero, one, two = ca.vertsplit(rows)
     orders = ((zero, one, two), (one, two, zero), (two, zero, one))

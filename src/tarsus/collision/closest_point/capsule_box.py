@@ -69,13 +69,13 @@ def capsule_on_box(
     """
     p = box.to_box(middle)
     if half is None:
-        return [_at(p, SX(0), radius, box)]
+        return [_ball_contact(p, SX(0), radius, box)]
     d = ca.mtimes(box.rotation.T, half)
     ball = ca.dot(d, d) < MIN_COMPONENT**2
     d = ca.vertcat(
         *(ca.if_else(ca.fabs(x) < MIN_COMPONENT, MIN_COMPONENT, x) for x in ca.vertsplit(d))
     )
-    t = ca.if_else(ball, 0, _nearest(p, d, box.half))
+    t = ca.if_else(ball, 0, _find_nearest_parameter(p, d, box.half))
     nearest = p + t * d
     # part of the segment above the face that is closest there
     face = ca.fabs(nearest) - box.half
@@ -95,7 +95,7 @@ def capsule_on_box(
     ]
     contacts = []
     for position, exists in positions:
-        contact = _at(p + position * d, position, radius, box)
+        contact = _ball_contact(p + position * d, position, radius, box)
         contacts.append(
             CapsuleBoxContact(
                 ca.if_else(exists, contact.gap, ABSENT_GAP), contact.normal, contact.along
@@ -104,7 +104,7 @@ def capsule_on_box(
     return contacts
 
 
-def _nearest(p: SX, d: SX, half: SX) -> SX:
+def _find_nearest_parameter(p: SX, d: SX, half: SX) -> SX:
     """Find the t in [-1, 1] for which p + t d (3,) is nearest to a box around the origin.
 
     Half the derivative of the squared distance increases with t and is piecewise linear, with
@@ -134,20 +134,20 @@ def _nearest(p: SX, d: SX, half: SX) -> SX:
     return ca.if_else(begin > 0, -1, ca.if_else(end <= 0, 1, t))
 
 
-def _at(x: SX, along: SX, radius: SX | float, box: Block) -> CapsuleBoxContact:
+def _ball_contact(x: SX, along: SX, radius: SX | float, box: Block) -> CapsuleBoxContact:
     """Compute the contact of a ball around a point (3,) in the box's frame."""
     beyond = x - ca.fmin(ca.fmax(x, -box.half), box.half)
     distance = ca.sqrt(ca.dot(beyond, beyond) + INSIDE_DISTANCE**4)
     # inside: out through the nearest face
     depth = ca.fabs(x) - box.half
     largest = reduce(ca.fmax, ca.vertsplit(depth))
-    out = ca.vertcat(*(side_of(x[k]) * (depth[k] >= largest) for k in range(3)))
+    out = ca.vertcat(*(sign(x[k]) * (depth[k] >= largest) for k in range(3)))
     within = distance < INSIDE_DISTANCE
     normal = ca.if_else(within, out / ca.sqrt(ca.dot(out, out)), beyond / distance)
     gap = ca.if_else(within, largest, distance) - radius
     return CapsuleBoxContact(gap, ca.mtimes(box.rotation, normal), along)
 
 
-def side_of(x: SX) -> SX:
+def sign(x: SX) -> SX:
     """Return the sign of x, 1 at zero."""
     return ca.if_else(x < 0, -1, 1)

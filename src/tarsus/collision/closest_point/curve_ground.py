@@ -22,13 +22,13 @@ from tarsus.collision.closest_point.face_edges import (
     with_edge_contacts,
 )
 from tarsus.collision.closest_point.face_ground import Face, closest_inside, with_face
-from tarsus.collision.deepest import OUTSIDE, Deepest
+from tarsus.collision.deepest import OUTSIDE, DeepestContacts
 from tarsus.collision.distance_bounds import EdgeBounds
 from tarsus.collision.flags import Flags
 from tarsus.collision.geometry import Geometry
 from tarsus.collision.ground import REFINEMENTS
 from tarsus.dynamics.kinematics import Kinematics
-from tarsus.model.spans import ARCS, Span, arcs, faces, searched
+from tarsus.model.spans import ARCS, Span, has_arcs, has_faces, select_searched
 from tarsus.program.ir.loops import Values
 from tarsus.program.ir.trace import Builder
 
@@ -61,7 +61,7 @@ class Curve:
     out: SX | None = None
 
     @property
-    def bent(self) -> SX:
+    def is_arc(self) -> SX:
         """1 for an arc, 0 for a segment."""
         return SX(0) if self.out is None else ca.dot(self.out, self.out) > 0
 
@@ -69,14 +69,16 @@ class Curve:
     def length(self) -> SX:
         """Half the length, m."""
         length = ca.sqrt(ca.dot(self.half, self.half) + MIN_LENGTH**2)
-        return length if self.out is None else ca.if_else(self.bent, HALF_ANGLE, 1) * length
+        return length if self.out is None else ca.if_else(self.is_arc, HALF_ANGLE, 1) * length
 
     def arm(self, position: SX | float) -> SX:
         """Compute the vector (3,) from `middle` to the point at a position from -1 to 1, m."""
         if self.out is None:
             return position * self.half
         angle = HALF_ANGLE * position
-        return ca.if_else(self.bent, ca.sin(angle), position) * self.half + ca.cos(angle) * self.out
+        return (
+            ca.if_else(self.is_arc, ca.sin(angle), position) * self.half + ca.cos(angle) * self.out
+        )
 
     def point(self, position: SX | float) -> SX:
         """Compute the point (3,) at a position from -1 to 1."""
@@ -88,7 +90,7 @@ class Curve:
             return self.half
         angle = HALF_ANGLE * position
         tangent = HALF_ANGLE * (ca.cos(angle) * self.half - ca.sin(angle) * self.out)
-        return ca.if_else(self.bent, tangent, self.half)
+        return ca.if_else(self.is_arc, tangent, self.half)
 
     def lowest(self, normal: SX) -> SX:
         """Find the vector (3,) from the center to the rim's lowest point along a normal, m."""
@@ -101,7 +103,7 @@ class Curve:
         if self.out is None:
             return SX(0)
         squared = ca.dot(self.out, self.out) + MIN_LENGTH**2
-        return ca.if_else(self.bent, -ca.dot(normal, self.arm(position)) / squared, 0)
+        return ca.if_else(self.is_arc, -ca.dot(normal, self.arm(position)) / squared, 0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +123,7 @@ def closest_position(
     It is also OUTSIDE if one of the faces that meet at the curve, with `normals` (3,), touches the
     ground instead.
     """
-    exists, *knots = _bracket(geometry, terrain, curve)
+    exists, *knots = _find_bracket(geometry, terrain, curve)
     position = _refine(geometry, terrain, curve, knots)
     exists = ca.logic_and(exists, _is_separate(geometry, terrain, curve, position))
     [(_, frame)] = geometry.terrain.surfaces([curve.point(position)], terrain)
@@ -144,10 +146,10 @@ def _is_separate(geometry: Geometry, terrain: object, curve: Curve, position: SX
         [(_, frame)] = geometry.terrain.surfaces([curve.middle + arm], terrain)
         arm = curve.lowest(frame[0, :].T)
     same = ca.sumsqr(curve.arm(position) - arm) < SAME_POINT**2 * ca.dot(curve.half, curve.half)
-    return ca.logic_not(ca.logic_and(curve.bent, same))
+    return ca.logic_not(ca.logic_and(curve.is_arc, same))
 
 
-def _bracket(
+def _find_bracket(
     geometry: Geometry, terrain: object, curve: Curve
 ) -> tuple[SX, CurvePoint, CurvePoint]:
     """Find the two knots around the deepest minimum of the distance, after 1 if there is one."""
@@ -182,11 +184,15 @@ def _refine(
     for k in range(ROUNDS):
         if builder is not None:
             a, b = builder.store_all("bracket", (a, b))
-        [c] = _evaluate(geometry, terrain, curve, [_next_position(a, b, tangents=k % 2 == 0)])
+        [c] = _evaluate(
+            geometry, terrain, curve, [_choose_next_position(a, b, tangents=k % 2 == 0)]
+        )
         is_beyond = _is_beyond(a, b, c)
         a, b = _select(is_beyond, c, a), _select(is_beyond, b, c)
     is_bracketed = ca.logic_and(a.slope < 0, b.slope >= 0)
-    return ca.if_else(is_bracketed, _next_position(a, b, tangents=False, margin=0.0), OUTSIDE)
+    return ca.if_else(
+        is_bracketed, _choose_next_position(a, b, tangents=False, margin=0.0), OUTSIDE
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,9 +219,9 @@ class SpanContact:
 def span_contact(geometry: Geometry, kin: Kinematics, terrain: object, span: Span) -> SpanContact:
     """Find the contact of a span with the ground."""
     pose = kin.world_rotation[span.body], kin.world_position[span.body]
-    columns = Columns(span.bent, wide=False, edges=False)
-    curve = _place_curve(SX(DM(columns.row(span, 0))), *pose, span.bent)
-    if not span.wide:
+    columns = Columns(span.is_arc, wide=False, edges=False)
+    curve = _place_curve(SX(DM(columns.row(span, 0))), *pose, span.is_arc)
+    if not span.is_face:
         normals = [ca.mtimes(pose[0], DM(normal)) for normal in span.normals if normal.any()]
         return SpanContact(closest_position(geometry, terrain, curve, normals))
     across = ca.mtimes(pose[0], DM(span.across))
@@ -234,7 +240,7 @@ def deepest_spans(
     terrain: object,
     ends: Mapping[str, tuple[SX, SX]],
     builder: Builder,
-) -> Deepest:
+) -> DeepestContacts:
     """Find the deepest contacts of spans.
 
     Parameters
@@ -251,8 +257,8 @@ def deepest_spans(
     bounds = EdgeBounds.of(geometry, terrain)
     stored = builder.store_all("ends", [ends[name] for name in names])
     heights = dict(zip(names, stored, strict=True))
-    any_near = reduce(ca.logic_or, bounds.any_near(heights))
-    spans = searched(geometry.spans)
+    any_near = reduce(ca.logic_or, bounds.near_flags(heights))
+    spans = select_searched(geometry.spans)
     columns = Columns.of(geometry.spans)
     bent, wide, edges = columns.bent, columns.wide, columns.edges
     table = np.array(columns.table(geometry.spans, len(geometry.candidates)))
@@ -269,7 +275,7 @@ def deepest_spans(
             k, others = builder.store_all("span", Flags(now["flags"]).first())
             index = ca.vertcat(*(size * k + column for column in range(size)))
             row, number = builder.lookup("spans", table, index), k + len(geometry.candidates)
-            pose = _pose(row[0], bodies, near_poses)
+            pose = _select_pose(row[0], bodies, near_poses)
             curve, radius = builder.store_all("line", (_place_curve(row, *pose, bent), row[7]))
             deepest: Values = {name: now[name] for name in begin}
             is_face, normals = None, list[SX]()
@@ -294,8 +300,10 @@ def deepest_spans(
         last = builder.loop(first, add_next, len(spans), flags.any)
         return {name: last[name] for name in begin}, SX(0)
 
-    begin = Deepest.none(geometry.slots, spans=True, faces=wide, edges=edges).to_registers()
-    return Deepest.from_registers(builder.cold_loop(begin, search, 1, any_near))
+    begin = DeepestContacts.empty(
+        geometry.slots, spans=True, faces=wide, edges=edges
+    ).to_registers()
+    return DeepestContacts.from_registers(builder.cold_loop(begin, search, 1, any_near))
 
 
 @dataclass(frozen=True, eq=False)
@@ -328,7 +336,7 @@ def _with_curve(
 ) -> Values:
     """Insert a segment or arc among the deepest spans if the ground is closest inside it."""
     curve = span.curve
-    exists, *knots = builder.store_all("knots", _bracket(geometry, terrain, curve))
+    exists, *knots = builder.store_all("knots", _find_bracket(geometry, terrain, curve))
 
     # refine a bracketed minimum
     def insert(before: Values) -> tuple[Values, SX]:
@@ -337,7 +345,7 @@ def _with_curve(
         valid = ca.logic_and(position < OUTSIDE, _is_separate(geometry, terrain, curve, position))
         valid = ca.logic_and(valid, ca.logic_not(_belongs_to_face(frame, span.normals)))
         gap = ca.if_else(valid, distance - span.radius, SX.inf())
-        new = Deepest.from_registers(before).with_contact(
+        new = DeepestContacts.from_registers(before).with_contact(
             span.number, gap, position, geometry.closes(gap)
         )
         return new.to_registers(), SX(0)
@@ -369,7 +377,7 @@ class Columns:
     @classmethod
     def of(cls, spans: Collection[Span]) -> Columns:
         """Return the columns that these spans need."""
-        return cls(arcs(spans), faces(spans), len(searched(spans)) < len(spans))
+        return cls(has_arcs(spans), has_faces(spans), len(select_searched(spans)) < len(spans))
 
     @property
     def face(self) -> slice:
@@ -389,12 +397,12 @@ class Columns:
 
     def table(self, spans: Collection[Span], candidates: int) -> list[list[float]]:
         """Build the rows of the spans that are searched, given the number of candidates."""
-        number = candidates + len(searched(spans))
+        number = candidates + len(select_searched(spans))
         count = 1 + max((span.row for span in spans), default=0)
         rows = []
-        for span in searched(spans):
+        for span in select_searched(spans):
             rows.append(self.row(span, number))
-            number += count if span.wide else 0
+            number += count if span.is_face else 0
         return rows
 
     def row(self, span: Span, first: int) -> list[float]:
@@ -405,7 +413,7 @@ class Columns:
         return row + ([span.depth, first, *span.normals.ravel()] if self.edges else [])
 
 
-def _pose(body: SX, bodies: list[int], poses: list[tuple[SX, SX]]) -> tuple[SX, SX]:
+def _select_pose(body: SX, bodies: list[int], poses: list[tuple[SX, SX]]) -> tuple[SX, SX]:
     """Select the rotation (3, 3) and origin (3,), m, of a body."""
     (R, origin), *others = poses
     for b, (R_b, origin_b) in zip(bodies[1:], others, strict=True):
@@ -430,7 +438,7 @@ def _evaluate(
     ]
 
 
-def _next_position(
+def _choose_next_position(
     a: CurvePoint, b: CurvePoint, tangents: bool, margin: float = MIN_SEPARATION
 ) -> SX:
     """Choose the next position: where tangents meet, or where the secant slope is zero.

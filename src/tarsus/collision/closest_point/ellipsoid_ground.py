@@ -123,7 +123,7 @@ class Search:
         length = ca.sqrt(ca.sumsqr(self.missed) + MIN_SQUARE)
         return _unit(self.s + ca.fmin(self.step, max_step / length) * self.missed)
 
-    def improved(self, s: SX, missed: SX, distance: SX) -> Search:
+    def select_better(self, s: SX, missed: SX, distance: SX) -> Search:
         """Select the evaluation at `s` if the ground is closer there, else shorten the step."""
         move, change = s - self.s, missed - self.missed
         squared, curvature = ca.sumsqr(move), -ca.dot(move, change)
@@ -199,7 +199,7 @@ def _search_all(
     below = geometry.terrain.surfaces([ellipsoid.center for ellipsoid in ellipsoids], terrain)
     bounds = EdgeBounds.of(geometry, terrain)
     is_near = [
-        bounds.closes(bounds.height_and_z(ellipsoid.center, *ground)[0], size)
+        bounds.may_touch_ball(bounds.height_and_z(ellipsoid.center, *ground)[0], size)
         for ellipsoid, ground, size in zip(ellipsoids, below, sizes, strict=True)
     ]
     # all starts at once
@@ -215,7 +215,7 @@ def _search_all(
         searches = _searches(now)
         vectors = [search.next_point(far) for search, far in zip(searches, max_steps, strict=True)]
         pairs = zip(searches, evaluate(vectors), strict=True)
-        searches = [search.improved(*new) for search, new in pairs]
+        searches = [search.select_better(*new) for search, new in pairs]
         return _values(searches), _has_open(searches)
 
     begin = [

@@ -15,7 +15,7 @@ import casadi as ca
 from casadi import SX
 
 from tarsus.collision.closest_point.face_ground import Face
-from tarsus.collision.deepest import Deepest
+from tarsus.collision.deepest import DeepestContacts
 from tarsus.collision.flags import Flags
 from tarsus.collision.geometry import Geometry
 from tarsus.model.spans import MAX_TOP_EDGES
@@ -140,7 +140,9 @@ def with_edge_contacts(
             number = first + k - count * ca.floor((k + 0.5) / count)
             x, y = ca.vertsplit(position / face.sizes)
             now = {name: now[name] for name in before}
-            new = Deepest.from_registers(now).with_contact(number, gap, x, SX(1), y, -face.outward)
+            new = DeepestContacts.from_registers(now).with_contact(
+                number, gap, x, SX(1), y, -face.outward
+            )
             return new.to_registers() | {"flags": others.words}, others.any
 
         begin = before | {"flags": flags.words}

@@ -15,7 +15,7 @@ from casadi import SX
 
 from tarsus.collision.closest_point.ellipsoid_ground import run_rounds
 from tarsus.collision.closest_point.segments import clip
-from tarsus.collision.deepest import OUTSIDE, Deepest
+from tarsus.collision.deepest import OUTSIDE, DeepestContacts
 from tarsus.collision.geometry import Geometry
 from tarsus.program.ir.loops import Values
 from tarsus.program.ir.symbolic import entries
@@ -128,7 +128,7 @@ class FacePoint:
     distance: SX
     step: SX
 
-    def closer(self, other: FacePoint) -> FacePoint:
+    def select_closer(self, other: FacePoint) -> FacePoint:
         """Return `other` if the ground is closer there, else this point with a shorter step."""
         move, change = other.position - self.position, self.falls - other.falls
         squared, curvature = ca.sumsqr(move), ca.dot(move, change)
@@ -165,7 +165,7 @@ def closest_inside(
         slope = ca.sqrt(ca.sumsqr(last.falls) + MIN_LENGTH**2)
         step = ca.fmin(last.step, MAX_STEP * sizes[1] / slope) * last.falls
         inside = ca.fmax(-sizes, ca.fmin(last.position + step, sizes))
-        new = last.closer(_evaluate(geometry, terrain, face, inside, last.step))
+        new = last.select_closer(_evaluate(geometry, terrain, face, inside, last.step))
         return vars(new), ca.sumsqr(new.falls) > SLOPE_TOLERANCE**2
 
     end = FacePoint(**run_rounds(vars(begin), descend, ROUNDS, SX(1), builder))
@@ -182,7 +182,7 @@ def with_face(
         position, distance = closest_inside(geometry, terrain, face, builder)
         gap = ca.if_else(position[0] < OUTSIDE, distance, SX.inf())
         touches = geometry.closes(gap)
-        new = Deepest.from_registers(before).with_contact(
+        new = DeepestContacts.from_registers(before).with_contact(
             number, gap, position[0], touches, position[1]
         )
         return new.to_registers(), SX(0)

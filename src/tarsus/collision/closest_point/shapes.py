@@ -15,7 +15,7 @@ from tarsus.spatial.rotation import constant
 Shape = Segment | Block
 
 
-def shape_of(kin: Kinematics, solid: Solid) -> Shape:
+def place_shape(kin: Kinematics, solid: Solid) -> Shape:
     """Place a solid in the world."""
     if not isinstance(solid, Cuboid):
         return Segment.of(kin, solid)
@@ -24,7 +24,7 @@ def shape_of(kin: Kinematics, solid: Solid) -> Shape:
     return Block(middle, ca.mtimes(R, constant(solid.rotation)), constant(solid.half))
 
 
-def shapes_of(kin: Kinematics, pairs: Iterable[Pair]) -> dict[str, Shape]:
+def place_shapes(kin: Kinematics, pairs: Iterable[Pair]) -> dict[str, Shape]:
     """Place the solids of pairs in the world, by name."""
     solids = {solid.name: solid for pair in pairs for solid in (pair.first, pair.second)}
-    return {name: shape_of(kin, solid) for name, solid in solids.items()}
+    return {name: place_shape(kin, solid) for name, solid in solids.items()}

@@ -15,7 +15,7 @@ from casadi import SX
 from tarsus.collision.closest_point.box_box import find_face_pair
 from tarsus.collision.closest_point.capsule_box import Block, CapsuleBoxContact, capsule_on_box
 from tarsus.collision.closest_point.segments import Segment, closest_offset, contact_frame, length
-from tarsus.collision.closest_point.shapes import Shape, shape_of
+from tarsus.collision.closest_point.shapes import Shape, place_shape
 from tarsus.dynamics.kinematics import Kinematics
 from tarsus.model.solids import Pair
 
@@ -76,7 +76,7 @@ class PairContact:
 
 def pair_contact(kin: Kinematics, pair: Pair) -> PairContact:
     """Compute the contact of a pair."""
-    one, other = shape_of(kin, pair.first), shape_of(kin, pair.second)
+    one, other = place_shape(kin, pair.first), place_shape(kin, pair.second)
     if isinstance(one, Block):
         assert isinstance(other, Block)
         return PairContact.of_boxes(one, other, pair.row)

@@ -106,5 +106,5 @@ class Compliant(ForceLaw):
         anchor = anchor + ca.mtimes(contact.frame[1:, :].T, displacement)
         return ca.vertcat(normal, tangent), ca.vertcat(anchor, slips, 1, ca.vec(rotation))
 
-    def released(self, contact: Contact, p: Any, memory: SX) -> SX:
+    def memory_when_open(self, contact: Contact, p: Any, memory: SX) -> SX:
         return SX.zeros(self.contact_memory)

@@ -69,7 +69,9 @@ class Hertz(ForceLaw):
     def __post_init__(self) -> None:
         super().__post_init__()
         if np.any(np.asarray(self.v_d) < np.asarray(self.v_s)):
-            raise InvalidValue("v_d must be at least v_s: friction peaks there first.", "v_d")
+            raise InvalidValue(
+                "v_d must be at least v_s, the slip speed at which friction peaks.", "v_d"
+            )
 
     def force(self, contact: Contact, p: Any, memory: SX) -> tuple[SX, SX]:
         depth = ca.fmax(-contact.gap, 0)

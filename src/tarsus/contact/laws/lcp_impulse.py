@@ -12,8 +12,8 @@ from typing import Any, ClassVar
 import casadi as ca
 from casadi import SX
 
-from tarsus.algebra.blocks import flat, triples
-from tarsus.algebra.pivoting import Complementarity, Pivoted, pivot
+from tarsus.algebra.blocks import flatten, triples
+from tarsus.algebra.pivoting import ComplementarityProblem, PivotResult, pivot
 from tarsus.algebra.products import Matrix
 from tarsus.contact.base import HardLaw
 from tarsus.contact.problem import Contact, ContactProblem, ContactSolution
@@ -117,7 +117,7 @@ class LcpImpulse(HardLaw):
         # memory for the next warm start; converged if all values are finite, too
         pairs = zip(outcome.impulses, outcome.roots, strict=True)
         warm = ca.vertcat(*(ca.vertcat(impulse, root) for impulse, root in pairs))
-        good = ca.logic_and(outcome.converged, is_finite(entries(warm) + flat(free)))
+        good = ca.logic_and(outcome.converged, is_finite(entries(warm) + flatten(free)))
         return ContactSolution(outcome.impulses, warm, outcome.iterations, good)
 
 
@@ -130,9 +130,11 @@ def without_friction(problem: ContactProblem, last: list[SX], p: Any, builder: B
     gained = impact_impulses(problem, closed, p, builder)
     Lambda = entries(builder.store("Lambda", ca.vertcat(*gained.x)))
     start = [values[0] - L > 0 for values, L in zip(last, Lambda, strict=True)]
-    pressed = pivot(lcp(problem, closed, normal_velocity(problem, Lambda), p), start, builder)
+    pressed = pivot(
+        set_up_lcp(problem, closed, normal_velocity(problem, Lambda), p), start, builder
+    )
     impulses = [ca.vertcat(a + b, 0, 0) for a, b in zip(Lambda, pressed.x, strict=True)]
-    settled = ca.logic_and(gained.settled, pressed.settled)
+    settled = ca.logic_and(gained.converged, pressed.converged)
     return Outcome(impulses, gained.iterations + pressed.iterations, settled, [SX(0)] * n)
 
 
@@ -161,7 +163,9 @@ def closing_speed(problem: ContactProblem, i: int) -> SX:
     return ca.fmax(problem.contacts[i].gap, 0) / problem.dt
 
 
-def impact_impulses(problem: ContactProblem, closed: list[SX], p: Any, builder: Builder) -> Pivoted:
+def impact_impulses(
+    problem: ContactProblem, closed: list[SX], p: Any, builder: Builder
+) -> PivotResult:
     """Compute Lambda of Eqn. (4): zeta+ = zeta- + M Lambda >= -e zeta-."""
     c, impact = [], SX(0)
     for i, contact in enumerate(problem.contacts):
@@ -169,7 +173,7 @@ def impact_impulses(problem: ContactProblem, closed: list[SX], p: Any, builder: 
         impact = ca.logic_or(impact, ca.logic_and(closed[i], c[i] < 0))
     stored = entries(builder.store("gain", ca.vertcat(*c)))
     basic = [value < 0 for value in stored]
-    return pivot(lcp(problem, closed, stored, p), basic, builder, impact)
+    return pivot(set_up_lcp(problem, closed, stored, p), basic, builder, impact)
 
 
 def normal_velocity(problem: ContactProblem, Lambda: list[SX]) -> list[SX]:
@@ -184,8 +188,12 @@ def normal_velocity(problem: ContactProblem, Lambda: list[SX]) -> list[SX]:
     return velocities
 
 
-def lcp(problem: ContactProblem, closed: list[SX], c: list[SX], p: Any) -> Complementarity:
+def set_up_lcp(
+    problem: ContactProblem, closed: list[SX], c: list[SX], p: Any
+) -> ComplementarityProblem:
     """Set up M x + c >= 0, x >= 0 for the closed contacts; M is the normal part of G."""
     M: Matrix = [[problem.G[i, j][0, 0] for j in range(problem.n)] for i in range(problem.n)]
     small = p.T_rel * ca.sqrt(p.T_rel)
-    return Complementarity(M, c, closed, ca.fmax(small, TOLERANCE), ca.fmax(small, REGULARIZATION))
+    return ComplementarityProblem(
+        M, c, closed, ca.fmax(small, TOLERANCE), ca.fmax(small, REGULARIZATION)
+    )

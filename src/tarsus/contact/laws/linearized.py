@@ -11,9 +11,9 @@ import numpy as np
 from casadi import SX
 
 from tarsus.algebra import projections
-from tarsus.algebra.blocks import flat_matrix, triples
+from tarsus.algebra.blocks import flatten_blocks, triples
 from tarsus.algebra.minimum_norm import minimum_norm
-from tarsus.algebra.products import Matrix, times
+from tarsus.algebra.products import Matrix, multiply
 from tarsus.contact import stability
 from tarsus.contact.base import GAP_ROUND_OFF, Law
 from tarsus.contact.problem import Contact, ContactProblem, ContactSolution
@@ -37,7 +37,9 @@ from tarsus.references.reference import Citation
 
 MAX_PASSES = 30
 MIN_SQUARE = 1e-30  # against division by zero
-ATTAINABLE_RHO = 1e-2  # factor on rho for `attainable`; float32 has too few digits for it
+ATTAINABLE_RHO = (
+    1e-2  # factor on rho for `attainable_velocities`; float32 has too few digits for it
+)
 
 
 @dataclass(frozen=True)
@@ -69,15 +71,16 @@ class Linearized(Law):
     Cheetah, a third of those of a biped thrown deep into the ground. There, sliding friction
     opposes the velocity that is still missing, and the solver of hard contact finds it together
     with the normal forces (`solve_coulomb`). Corners of a rigid sole ask for accelerations that one
-    body cannot have at once; the nearest ones that it can have are used (`attainable`), as by the
-    pseudo-inverse, because otherwise a corner that was released never converges. A step that
+    body cannot have at once. The nearest ones that it can have are used instead
+    (`attainable_velocities`), as by the pseudo-inverse; otherwise a corner that was released would
+    never converge. A step that
     converges in neither way has `converged` 0, and its impulses are shortened until they add no
     energy.
     """
 
     citation: ClassVar[Citation] = (RENGIFO_2009.at("Eqns. (16)-(20), section V"),)
     not_modeled: ClassVar[Mapping[str, str]] = {
-        "rigid": "rests epsilon deep and is compliant by k_p and k_v",
+        "rigid": "contacts rest at the depth epsilon; k_p and k_v make them compliant",
         "restitution": "follows from k_v, not a parameter",
         "spring": "k_p is an acceleration per depth, not a stiffness",
     }
@@ -98,7 +101,7 @@ class Linearized(Law):
         once="as the paper: Eqn. (18) solved, then Eqns. (19)-(20) applied",
     )
 
-    def closed(self, contact: Contact, memory: SX) -> SX:
+    def considers_closed(self, contact: Contact, memory: SX) -> SX:
         """Return 1 if the gap is closed up to round-off, as for hard laws."""
         return contact.gap <= GAP_ROUND_OFF
 
@@ -116,12 +119,12 @@ class Linearized(Law):
     ) -> ContactSolution:
         # computed once for all passes
         n = problem.n
-        G = flat_matrix(problem.G, n)
+        G = flatten_blocks(problem.G, n)
         columns = [missing_velocity(problem, i, p) for i in range(n)]
         closed = entries(builder.store("closed", ca.vertcat(*problem.active)))
         wanted = entries(builder.store("missing_velocity", ca.vertcat(*columns)))
         rho = ca.if_else(is_float64(problem.dt), ATTAINABLE_RHO * p.rho, p.rho)
-        wanted = attainable(G, wanted, closed, rho)
+        wanted = attainable_velocities(G, wanted, closed, rho)
         wanted = entries(builder.store("velocity_change", ca.vertcat(*wanted)))
         mu = ca.vertcat(*(contact.friction * p.mu for contact in problem.contacts))
         equations = LinearizedProblem(G, wanted, closed, entries(builder.store("mu", mu)), p)
@@ -137,7 +140,7 @@ class Linearized(Law):
         # one pass, or passes until no contact changes its saturation
         many = self.saturation == "repeated"
         last = builder.loop(
-            begin, lambda values: one_pass(equations, values), MAX_PASSES if many else 1
+            begin, lambda values: solve_pass(equations, values), MAX_PASSES if many else 1
         )
         # where that does not converge, use the solver of hard contact
         if many:
@@ -173,7 +176,7 @@ def missing_velocity(problem: ContactProblem, i: int, p: Any) -> SX:
     return problem.dt * acceleration - (problem.free[i] - contact.velocity)
 
 
-def attainable(G: Matrix, wanted: list[SX], closed: list[SX], rho: SX) -> list[SX]:
+def attainable_velocities(G: Matrix, wanted: list[SX], closed: list[SX], rho: SX) -> list[SX]:
     """Compute the velocities (3n,) nearest to `wanted` that impulses at closed contacts can add.
 
     Points of one rigid body cannot each have their own. Eqn. (18) has the same solution for both.
@@ -181,7 +184,7 @@ def attainable(G: Matrix, wanted: list[SX], closed: list[SX], rho: SX) -> list[S
     """
     sought = [closed[k // 3] for k in range(len(wanted))]
     b = [used * value for used, value in zip(sought, wanted, strict=True)]
-    return times(G, minimum_norm(G, b, rho, sought))
+    return multiply(G, minimum_norm(G, b, rho, sought))
 
 
 @dataclass(frozen=True)
@@ -207,7 +210,7 @@ class LinearizedProblem:
     p: Any
 
 
-def one_pass(equations: LinearizedProblem, values: Values) -> tuple[Values, SX]:
+def solve_pass(equations: LinearizedProblem, values: Values) -> tuple[Values, SX]:
     """Solve Eqn. (18) for unsaturated components, apply Eqns. (19)-(20), update the saturation."""
     pressing, sliding = entries(values["pressing"]), entries(values["sliding"])
     G, p, n, size = equations.G, equations.p, len(equations.mu), range(len(equations.wanted))
@@ -220,21 +223,22 @@ def one_pass(equations: LinearizedProblem, values: Values) -> tuple[Values, SX]:
     unknown = [pressing[k // 3] * ca.logic_not(limited[k]) for k in size]
     b = [
         unknown[k] * (equations.wanted[k] - moved)
-        for k, moved in zip(size, times(G, fixed), strict=True)
+        for k, moved in zip(size, multiply(G, fixed), strict=True)
     ]
     solved = minimum_norm(G, b, p.rho, unknown)
 
     forces = [ca.vertcat(*solved[a]) for a in slices]
     edges = [
-        mu * projections.half_line(force[0]) for mu, force in zip(equations.mu, forces, strict=True)
+        mu * projections.project_on_half_line(force[0])
+        for mu, force in zip(equations.mu, forces, strict=True)
     ]
     impulses = [
-        saturated(force, slides * edge * direction + force[1:], edge)
+        saturate(force, slides * edge * direction + force[1:], edge)
         for slides, force, direction, edge in zip(sliding, forces, directions, edges, strict=True)
     ]
     missing = [
         a - b
-        for a, b in zip(equations.wanted, times(G, entries(ca.vertcat(*impulses))), strict=True)
+        for a, b in zip(equations.wanted, multiply(G, entries(ca.vertcat(*impulses))), strict=True)
     ]
     for i, force in enumerate(forces):
         needed = ca.sqrt(ca.dot(force[1:], force[1:]) + MIN_SQUARE)
@@ -295,6 +299,8 @@ def solve_coulomb(
     return values | {"impulse": impulse, "passes": passes, "moving": moving}, SX(0)
 
 
-def saturated(force: SX, friction: SX, edge: SX) -> SX:
+def saturate(force: SX, friction: SX, edge: SX) -> SX:
     """Compute the force of Eqns. (19)-(20): no pull, and friction shortened to its disc."""
-    return ca.vertcat(projections.half_line(force[0]), projections.disc(friction, edge))
+    return ca.vertcat(
+        projections.project_on_half_line(force[0]), projections.project_on_disc(friction, edge)
+    )

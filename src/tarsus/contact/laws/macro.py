@@ -40,7 +40,8 @@ class Macro(HardLaw):
     - kinetic friction that would reverse the slip within the step becomes static, and so does that
       which would press a contact into the ground by more than its normal impulse lifts it
       (0027-jamming-in-the-macro-model.md);
-    - a contact that cannot be pulled and separates is no error;
+    - the velocity of a contact that separates does not count as an error, because the ground
+      cannot pull;
     - slip alone, not speed, determines which contacts stick, as in (7) but not (25);
     - impulses that would still do work on the robot, where no consistent solution was found and
       `converged` is 0, are scaled back until they do none;
@@ -68,9 +69,13 @@ class Macro(HardLaw):
     damping: Value = parameter(1e-9, "1/kg^2", "damping of the least squares", "[0, inf)", "lambda")
     passes: Passes = passes_choice()
 
-    def closed(self, contact: Contact, memory: SX) -> SX:
+    def considers_closed(self, contact: Contact, memory: SX) -> SX:
         """Return 1 as for every hard law; with `passes="once"`, where the gap is closed."""
-        return super().closed(contact, memory) if self.passes == "consistent" else contact.gap <= 0
+        return (
+            super().considers_closed(contact, memory)
+            if self.passes == "consistent"
+            else contact.gap <= 0
+        )
 
     def solve(
         self, problem: ContactProblem, p: Any, memory: SX, builder: Builder
@@ -82,4 +87,4 @@ class Macro(HardLaw):
             pressed = [self.memory_of(memory, i)[0] > 0 for i in range(problem.n)]
             minimized = minimize(*set_up(problem, pressed, p, builder), builder)
         normals = ca.vertcat(*(impulse[0] for impulse in minimized.impulses))
-        return ContactSolution(minimized.impulses, normals, minimized.passes, minimized.settled)
+        return ContactSolution(minimized.impulses, normals, minimized.passes, minimized.converged)

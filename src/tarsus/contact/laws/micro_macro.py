@@ -130,7 +130,7 @@ class MicroMacro(Law):
             coordinate_impulses = [
                 a + b for a, b in zip(coordinate_impulses, minimized.impulses, strict=True)
             ]
-        good = ca.logic_and(minimized.settled, membrane.stable)
+        good = ca.logic_and(minimized.converged, membrane.stable)
         moving = {"coordinate_impulses": coordinate_impulses, "free_share": membrane.free_share}
         return ContactSolution(both, normals, minimized.passes, good, **moving)
 

@@ -18,7 +18,7 @@ from tarsus.contact.base import HardLaw
 from tarsus.contact.criteria import SLIDING
 from tarsus.contact.problem import Contact, ContactProblem, ContactSolution
 from tarsus.contact.solvers._last_step import with_derivative
-from tarsus.contact.solvers._with_joints import with_joints
+from tarsus.contact.solvers._with_joints import solve_with_joints
 from tarsus.contact.solvers.base import (
     STAGES,
     ConstraintSolver,
@@ -55,7 +55,7 @@ ITERATED = {
 AUTOMATIC = "newton", "exact"  # for few contacts, for many
 
 
-def _summary(method: Solver) -> str:
+def _read_summary(method: Solver) -> str:
     """Read the first line of a method's docstring, as the rest of a sentence."""
     first = (type(method).__doc__ or "").partition("\n")[0].rstrip(".")
     return first[:1].lower() + first[1:]
@@ -157,7 +157,7 @@ class Moreau(HardLaw):
         "auto",
         "how the inclusions are solved",
         auto="newton for up to 12 contacts (24 where the robot has fallen), else exact",
-        **{name: _summary(method) for name, method in SOLVERS.items()},
+        **{name: _read_summary(method) for name, method in SOLVERS.items()},
     )
     standing: Literal["end", "midpoint"] = choice(
         "end",
@@ -216,7 +216,7 @@ class Moreau(HardLaw):
     def _solve_inclusions(self, hard: HardProblem, start: list[SX], roots: list[SX]) -> Outcome:
         """Solve with the chosen method, from the impulses and sliding roots of the last step."""
         if hard.problem.joints is not None:
-            return with_joints(hard, hard.problem.joints)
+            return solve_with_joints(hard, hard.problem.joints)
         if hard.problem.bilateral is not None and self.bilateral == "prox":
             return ITERATED[self.solver].solve_with_constraints(hard, start)
         few, many = AUTOMATIC

@@ -62,7 +62,7 @@ class SoftConvex(Law):
         MUJOCO.at(),
     )
     not_modeled: ClassVar[Mapping[str, str]] = {
-        "rigid": "is compliant by timeconst and impedance",
+        "rigid": "timeconst and impedance make contacts compliant",
         "restitution": "follows from dampratio, not a parameter",
         "sticking": "friction is regularized: a loaded contact creeps",
         "no lift": "the cone is convex in all three components: sliding lifts",
@@ -102,7 +102,7 @@ class SoftConvex(Law):
         # an inactive contact may be unable to move, with zero mobility
         mobility = problem.free_mobility or [problem.G[i, i][0, 0] for i in range(n)]
         mobility = [ca.if_else(problem.active[i], mobility[i], 1) for i in range(n)]
-        R = [regularizer(mobility[i], d[i], p) for i in range(n)]
+        R = [regularization(mobility[i], d[i], p) for i in range(n)]
         mu = [contact.friction * p.mu for contact in problem.contacts]
         start = [ca.if_else(problem.active[i], self.memory_of(memory, i), 0) for i in range(n)]
         outcome = _convex.minimize(HardProblem(problem, c, mu, p, builder), R, start)
@@ -117,24 +117,24 @@ def impedance(gap: SX, p: Any) -> SX:
     rising = x**p.power / p.midpoint ** (p.power - 1)
     leveling = 1 - (1 - x) ** p.power / (1 - p.midpoint) ** (p.power - 1)
     share = ca.if_else(x <= p.midpoint, rising, leveling)
-    return clipped(p.d_min + share * (p.d_max - p.d_min))
+    return clip_impedance(p.d_min + share * (p.d_max - p.d_min))
 
 
 def missing_velocity(problem: ContactProblem, i: int, d: SX, p: Any) -> SX:
     """Compute dt (a_0 - a_ref) (3,), m/s, which the impulses of contact i must compensate."""
     contact, dt = problem.contacts[i], problem.dt
-    time = clipped(p.d_max) * ca.fmax(p.timeconst, 2 * dt)
+    time = clip_impedance(p.d_max) * ca.fmax(p.timeconst, 2 * dt)
     stiffness = 1 / (time * p.dampratio) ** 2
     reference = -dt * (2 / time * contact.velocity + ca.vertcat(stiffness * d * contact.gap, 0, 0))
     return problem.free[i] - contact.velocity - reference
 
 
-def regularizer(A_NN: SX, d: SX, p: Any) -> SX:
+def regularization(A_NN: SX, d: SX, p: Any) -> SX:
     """Compute R_N and R_T (2,), 1/kg."""
     R = (1 - d) / d * A_NN
     return ca.vertcat(R, R / p.impratio)
 
 
-def clipped(d: SX) -> SX:
+def clip_impedance(d: SX) -> SX:
     """Clip an impedance to the bounds that keep R positive and finite."""
     return ca.fmin(ca.fmax(d, MIN_IMPEDANCE), MAX_IMPEDANCE)

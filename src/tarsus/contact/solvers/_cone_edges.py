@@ -21,7 +21,7 @@ from typing import Protocol
 import casadi as ca
 from casadi import SX
 
-from tarsus.algebra.blocks import flat, triples
+from tarsus.algebra.blocks import flatten, triples
 from tarsus.algebra.ldl import ZERO_IMPULSE_DIAGONAL
 from tarsus.algebra.projections import TINY
 from tarsus.contact.solvers.base import (
@@ -204,7 +204,7 @@ class BlockSteps:
             right.append(-ca.if_else(status.presses, velocity, ZERO_IMPULSE_DIAGONAL * L))
             presses += 3 * [status.presses]
         K = ca.vertcat(*(ca.horzcat(*row) for row in rows))
-        moved = ca.vertcat(*impulses) + ca.vertcat(*solve_dense(hard, K, flat(right)))
+        moved = ca.vertcat(*impulses) + ca.vertcat(*solve_dense(hard, K, flatten(right)))
         return ca.if_else(ca.vertcat(*presses), moved, 0)
 
 
@@ -220,4 +220,4 @@ def largest_residual(hard: HardProblem, impulses: list[SX], statuses: list[Conta
         tangential = ca.fmax(error[1], error[2]) / (p.T_abs + p.T_rel * length)
         residual = ca.fmax(error[0] / (p.T_abs + p.T_rel * ca.fabs(L[0])), tangential)
         largest = ca.fmax(largest, ca.if_else(hard.problem.active[i], residual, 0))
-    return ca.if_else(is_finite(flat(impulses)), ca.fmin(largest, OVERFLOW), OVERFLOW)
+    return ca.if_else(is_finite(flatten(impulses)), ca.fmin(largest, OVERFLOW), OVERFLOW)

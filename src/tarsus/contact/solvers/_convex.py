@@ -22,9 +22,9 @@ import casadi as ca
 from casadi import SX
 
 from tarsus.algebra import blocks
-from tarsus.algebra.blocks import flat, list_triples, triples
+from tarsus.algebra.blocks import flatten, list_triples, triples
 from tarsus.algebra.ldl import factorize_dense
-from tarsus.algebra.products import Matrix, times
+from tarsus.algebra.products import Matrix, multiply
 from tarsus.algebra.projections import ConePoint
 from tarsus.contact.solvers.base import HardProblem, Outcome, has_changed, is_finite
 from tarsus.program.ir.loops import Values
@@ -37,7 +37,7 @@ SLOPE_REDUCTION = 0.5  # fraction of a step's initial slope that may remain at i
 
 
 @dataclass(frozen=True)
-class Scaled:
+class ScaledProblem:
     """Problem in z = sqrt(R) L.
 
     Attributes
@@ -76,7 +76,7 @@ def minimize(hard: HardProblem, R: list[SX], start: list[SX]) -> Outcome:
     builder = hard.builder
     problem = scale_problem(hard, R)
     begin = {
-        "z": ca.vertcat(*(s / u for s, u in zip(flat(start), problem.unit, strict=True))),
+        "z": ca.vertcat(*(s / u for s, u in zip(flatten(start), problem.unit, strict=True))),
         "projected": SX.zeros(3 * len(start)),
         "steps": SX(0),
         "moving": SX(1),
@@ -85,7 +85,7 @@ def minimize(hard: HardProblem, R: list[SX], start: list[SX]) -> Outcome:
     def step(values: Values) -> tuple[Values, SX]:
         # at the solution z is this projection
         z = entries(values["z"])
-        p = [-c - a for c, a in zip(problem.c, times(problem.A, z), strict=True)]
+        p = [-c - a for c, a in zip(problem.c, multiply(problem.A, z), strict=True)]
         projected, B = project_all(problem, p)
         moving = has_changed(_impulses(problem, z), _impulses(problem, projected), hard.p)
         # one Newton step towards it, shortened where the slope would grow
@@ -101,11 +101,13 @@ def minimize(hard: HardProblem, R: list[SX], start: list[SX]) -> Outcome:
 
     last = builder.loop(begin, step, MAX_STEPS)
     impulses = _impulses(problem, entries(last["projected"]))
-    good = ca.logic_and(ca.logic_not(last["moving"]), is_finite(entries(impulses) + flat(hard.c)))
+    good = ca.logic_and(
+        ca.logic_not(last["moving"]), is_finite(entries(impulses) + flatten(hard.c))
+    )
     return Outcome(triples(impulses), last["steps"], good)
 
 
-def scale_problem(hard: HardProblem, R: list[SX]) -> Scaled:
+def scale_problem(hard: HardProblem, R: list[SX]) -> ScaledProblem:
     """Scale the problem to units in which R = 1, stored for the iterations."""
     n, G, builder = len(R), hard.problem.G, hard.builder
     roots = [ca.vertcat(1 / ca.sqrt(r[0]), 1 / ca.sqrt(r[1]), 1 / ca.sqrt(r[1])) for r in R]
@@ -118,15 +120,15 @@ def scale_problem(hard: HardProblem, R: list[SX]) -> Scaled:
     ]
     c = entries(
         builder.store(
-            "scaled_c", ca.vertcat(*(u * v for u, v in zip(unit, flat(hard.c), strict=True)))
+            "scaled_c", ca.vertcat(*(u * v for u, v in zip(unit, flatten(hard.c), strict=True)))
         )
     )
     edges = [mu * ca.sqrt(r[1] / r[0]) for mu, r in zip(hard.mu, R, strict=True)]
     mu = entries(builder.store("scaled_mu", ca.vertcat(*edges)))
-    return Scaled(A, c, mu, hard.problem.active, unit)
+    return ScaledProblem(A, c, mu, hard.problem.active, unit)
 
 
-def project_all(problem: Scaled, p: list[SX]) -> tuple[list[SX], list[SX]]:
+def project_all(problem: ScaledProblem, p: list[SX]) -> tuple[list[SX], list[SX]]:
     """Compute P(p) (3n,), and B (3, 3) of each contact with B B^T = P'(p); 0 if inactive."""
     projected: list[SX] = []
     factors = []
@@ -137,7 +139,7 @@ def project_all(problem: Scaled, p: list[SX]) -> tuple[list[SX], list[SX]]:
     return projected, factors
 
 
-def newton_step(problem: Scaled, r: list[SX], B: list[SX]) -> list[SX]:
+def newton_step(problem: ScaledProblem, r: list[SX], B: list[SX]) -> list[SX]:
     """Solve (1 + P' A) Delta = r for Delta (3n,)."""
     n, A = len(B), problem.A
     K = [[SX(0)] * (3 * n) for _ in range(3 * n)]
@@ -147,21 +149,21 @@ def newton_step(problem: Scaled, r: list[SX], B: list[SX]) -> list[SX]:
             for k in range(3):
                 for m in range(3):
                     K[3 * i + k][3 * j + m] = small[k, m] + (1 if i == j and k == m else 0)
-    Ar = list_triples(times(A, r))
-    right = flat(ca.mtimes(b.T, x) for b, x in zip(B, Ar, strict=True))
+    Ar = list_triples(multiply(A, r))
+    right = flatten(ca.mtimes(b.T, x) for b, x in zip(B, Ar, strict=True))
     e = list_triples(factorize_dense(K).solve(right))
-    back = flat(ca.mtimes(b, x) for b, x in zip(B, e, strict=True))
+    back = flatten(ca.mtimes(b, x) for b, x in zip(B, e, strict=True))
     return [a - b for a, b in zip(r, back, strict=True)]
 
 
 def step_length(
-    problem: Scaled, builder: Builder, point: tuple[list[SX], list[SX]], direction: list[SX]
+    problem: ScaledProblem, builder: Builder, point: tuple[list[SX], list[SX]], direction: list[SX]
 ) -> SX:
     """Find t in (0, 1] that reduces the slope of phi enough, by safeguarded false position.
 
     Parameters
     ----------
-    problem : Scaled
+    problem : ScaledProblem
         The problem.
     builder : Builder
         Traces the loop.
@@ -172,7 +174,7 @@ def step_length(
     """
     n = len(problem.mu)
     values = {"z": point[0], "p": point[1], "step": direction}
-    values |= {"change": times(problem.A, direction)}
+    values |= {"change": multiply(problem.A, direction)}
     z, p, delta, change = (
         entries(builder.store(name, ca.vertcat(*value))) for name, value in values.items()
     )
@@ -206,6 +208,6 @@ def step_length(
     return builder.loop(begin, shorten, MAX_SHORTENINGS, steep)["t"]
 
 
-def _impulses(problem: Scaled, z: list[SX]) -> SX:
+def _impulses(problem: ScaledProblem, z: list[SX]) -> SX:
     """Compute L (3n,) from z."""
     return ca.vertcat(*(u * entry for u, entry in zip(problem.unit, z, strict=True)))

@@ -8,8 +8,8 @@ its slip (26), and only its normal velocity is prescribed (29). That gives A f =
 Each pass solves the normal equations by L D L^T for one guess of which contacts press, which stick
 and how the others slide, and corrects the guess by signs (`_error_norm_guess`). A guess that needs
 no correction is the exact solution. If there is none after a few passes, only one contact is
-corrected at a time. A guess in which a contact with friction sinks into the ground is no solution:
-the error norm may prefer that to throwing up others.
+corrected at a time. A guess in which a contact with friction sinks into the ground is not
+a solution, although it may have a smaller error norm than one that lifts other contacts.
 
 The differences from the paper are explained in
 docs/decisions/0012-macro-model-solved-until-consistent.md and
@@ -24,9 +24,9 @@ from typing import Any
 import casadi as ca
 from casadi import SX
 
-from tarsus.algebra.blocks import flat_matrix, triples
+from tarsus.algebra.blocks import flatten_blocks, triples
 from tarsus.algebra.ldl import ZERO_IMPULSE_DIAGONAL, factorize_dense
-from tarsus.algebra.products import Matrix, dot, times
+from tarsus.algebra.products import Matrix, dot, multiply
 from tarsus.algebra.projections import TINY, radial_return
 from tarsus.contact.problem import ContactProblem
 from tarsus.contact.solvers._error_norm_guess import (
@@ -50,12 +50,12 @@ REGULARIZATION = 1e-11
 
 
 @dataclass(frozen=True)
-class Minimized:
+class MinimizationResult:
     """Impulses (3,) in N s, number of passes, and 1 if the last guess was right."""
 
     impulses: list[SX]
     passes: SX
-    settled: SX
+    converged: SX
 
 
 def set_up(
@@ -87,7 +87,7 @@ def set_up(
         c.append(problem.free[i] + ca.vertcat(rebound + closing_speed[i], 0, 0))
     # computed once for all passes
     closed = entries(builder.store("closed", ca.vertcat(*problem.active)))
-    G = flat_matrix(problem.G, n)
+    G = flatten_blocks(problem.G, n)
     ground = ca.vertcat(*(contact.friction for contact in problem.contacts))
     # friction that could stop a contact can also hold it: mu_K may be larger than mu_S
     mu = entries(builder.store("mu", ground * ca.fmax(p.mu, p.mu_K)))
@@ -102,7 +102,7 @@ def set_up(
     return equations, Guess(pressing, pressing, sticking, [SX(0)] * n, [SX(0)] * n, directions)
 
 
-def minimize(equations: ErrorNormProblem, guess: Guess, builder: Builder) -> Minimized:
+def minimize(equations: ErrorNormProblem, guess: Guess, builder: Builder) -> MinimizationResult:
     """Repeat passes until the guess is right."""
     begin = guess.to_registers() | {
         "impulse": SX.zeros(3 * equations.n),
@@ -124,7 +124,7 @@ def minimize(equations: ErrorNormProblem, guess: Guess, builder: Builder) -> Min
     cut = [radial_return(L, mu) for L, mu in zip(impulses, equations.mu, strict=True)]
     impulses = without_energy_gain(equations.G, equations.free, cut)
     good = ca.logic_not(ca.logic_or(last["wrong"], sinks_through(equations, impulses)))
-    return Minimized(impulses, last["passes"], good)
+    return MinimizationResult(impulses, last["passes"], good)
 
 
 def contact_impulses(equations: ErrorNormProblem, guess: Guess) -> tuple[list[SX], Matrix]:
@@ -170,7 +170,9 @@ def correct_guess(
     If `single`, only the last wrong contact is corrected.
     """
     flat = entries(ca.vertcat(*impulses))
-    residual = [value + c for value, c in zip(times(equations.G, flat), equations.c, strict=True)]
+    residual = [
+        value + c for value, c in zip(multiply(equations.G, flat), equations.c, strict=True)
+    ]
     largest = largest_normal(impulses)
     # the correction of each contact
     changes = [
@@ -204,7 +206,7 @@ def correct_guess(
 def without_energy_gain(G: Matrix, free: list[SX], impulses: list[SX]) -> list[SX]:
     """Scale impulses back until they do no positive work; only an unconverged guess needs this."""
     flat = entries(ca.vertcat(*impulses))
-    linear, square = dot(flat, free), dot(flat, times(G, flat))
+    linear, square = dot(flat, free), dot(flat, multiply(G, flat))
     share = workless_share(linear, square)
     scale = ca.if_else(2 * linear + square > SIGN_TOLERANCE * square, ca.fmin(share, 1), 1)
     return [scale * impulse for impulse in impulses]

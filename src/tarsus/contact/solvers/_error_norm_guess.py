@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import casadi as ca
 from casadi import SX
 
-from tarsus.algebra.products import Matrix, dot, times
+from tarsus.algebra.products import Matrix, dot, multiply
 from tarsus.algebra.projections import TINY
 from tarsus.program.ir.loops import Values
 from tarsus.program.ir.symbolic import entries
@@ -204,7 +204,7 @@ def sinks_through(equations: ErrorNormProblem, impulses: list[SX]) -> SX:
     The error norm may be smaller for such a guess than for one in which other contacts lift off.
     """
     flat, largest = entries(ca.vertcat(*impulses)), largest_normal(impulses)
-    change, sinks = times(equations.G, flat), SX(0)
+    change, sinks = multiply(equations.G, flat), SX(0)
     for i in range(equations.n):
         after = change[3 * i] + equations.free[3 * i] + equations.closing_speed[i]
         limit = (

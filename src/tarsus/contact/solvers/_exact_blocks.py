@@ -102,7 +102,7 @@ class LocalBlock:
         tangent, _ = self._tangent(d, s)
         trial = ca.vertcat(self._normal(b, tangent), tangent)
         length = ca.sqrt(ca.dot(tangent, tangent) + MIN_DIVISOR)
-        s = self.improved_root(trial, length, mu, s)
+        s = self.improve_root(trial, length, mu, s)
         tangent, length = self._tangent(d, s)
         # radial return with the matching normal impulse: t L_T with |t L_T| = mu L_N(t L_T)
         push, pull = -self.a * b[0], ca.dot(self.k, tangent)
@@ -122,7 +122,7 @@ class LocalBlock:
             self.S[0], self.S[2]
         )
 
-    def improved_root(self, impulse: SX, length: SX, mu: SX, s: SX) -> SX:
+    def improve_root(self, impulse: SX, length: SX, mu: SX, s: SX) -> SX:
         """Take one Newton step on 1 / |L_T| towards |L_T| = mu L_N; length = |L_T| at the root s.
 
         With t = (S + s 1)^-1 L_T: d|L_T|/ds = -L_T^T t / |L_T| and dL_N/ds = k^T t.

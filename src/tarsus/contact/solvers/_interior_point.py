@@ -20,9 +20,14 @@ from dataclasses import dataclass, replace
 import casadi as ca
 from casadi import SX
 
-from tarsus.algebra.blocks import flat, triples
+from tarsus.algebra.blocks import flatten, triples
 from tarsus.algebra.projections import TINY
-from tarsus.algebra.second_order_cone import approach, lorentz, reflected, squared_slide
+from tarsus.algebra.second_order_cone import (
+    inverse_edge_distance,
+    lorentz_form,
+    reflect,
+    squared_slide,
+)
 from tarsus.contact.problem import RegularizedSolver
 from tarsus.contact.solvers._exact_blocks import LocalBlock, gauss_seidel
 from tarsus.contact.solvers._prox import project_contact
@@ -73,9 +78,9 @@ class Metric:
     def of(x: SX, y: SX, e: SX) -> Metric:
         """Compute the metric at a point x (3,), y (3,) inside both cones."""
         # H = t (2 v v^T - J) in Nesterov and Todd's scaling point v, with v_N^2 - |v_T|^2 = 1
-        size_x, size_y = ca.sqrt(lorentz(x)), ca.sqrt(lorentz(y))
+        size_x, size_y = ca.sqrt(lorentz_form(x)), ca.sqrt(lorentz_form(y))
         unit_x, unit_y, t = x / size_x, y / size_y, size_y / size_x
-        v = (reflected(unit_x) + unit_y) / ca.sqrt(2 + 2 * ca.dot(unit_x, unit_y))
+        v = (reflect(unit_x) + unit_y) / ca.sqrt(2 + 2 * ca.dot(unit_x, unit_y))
         H = t * (2 * ca.mtimes(v, v.T) - ca.diag(SX([1, -1, -1])))
         # its eigenvalues are t (v_N + |v_T|)^2, t / (v_N + |v_T|)^2 and t: no digits are lost
         length = ca.sqrt(squared_slide(v))
@@ -88,17 +93,17 @@ class Metric:
         along = SLIDING * y[1:] / ca.fmax(ca.sqrt(squared_slide(y)), TINY)
         return Metric(H + e * SX.eye(3), inverse, along)
 
-    def tilted(self, v: SX) -> SX:
+    def tilt(self, v: SX) -> SX:
         """Compute A v, (3,) or (3, 3): the normal row minus y_N's gain from faster sliding."""
         return ca.vertcat(v[0, :] - ca.mtimes(self.along.T, v[1:, :]), v[1:, :])
 
-    def leveled(self, v: SX) -> SX:
-        """Apply the inverse of `tilted` to v (3,)."""
+    def level(self, v: SX) -> SX:
+        """Apply the inverse of `tilt` to v (3,)."""
         return ca.vertcat(v[0] + ca.dot(self.along, v[1:]), v[1:])
 
     def block(self) -> SX:
         """Compute A H."""
-        return self.tilted(self.H)
+        return self.tilt(self.H)
 
     def inverse(self) -> SX:
         """Compute (A H)^-1."""
@@ -170,7 +175,7 @@ class Cones:
         for i, (metric, active) in enumerate(zip(metrics, self.active, strict=True)):
             rows[i][i] = rows[i][i] + ca.if_else(active, metric.block(), OPEN_DIAGONAL * SX.eye(3))
         K = ca.vertcat(*(ca.horzcat(*row) for row in rows))
-        return triples(ca.vertcat(*solve_dense(self.hard, K, flat(rest))))
+        return triples(ca.vertcat(*solve_dense(self.hard, K, flatten(rest))))
 
     def _solve_regularized(
         self, regularized_solver: RegularizedSolver, metrics: list[Metric], rest: list[SX]
@@ -213,12 +218,12 @@ def sweep_or_interior(
         rest = gauss_seidel(hard, local, before.impulses, before.roots, maximum, unsettled)
         stage = ca.if_else(unsettled, STAGES.index("refinement"), before.stage)
         return replace(rest, iterations=before.iterations + rest.iterations, stage=stage)
-    return in_two_rounds(
+    return refine_twice(
         hard, before, lambda start, roots: gauss_seidel(hard, local, start, roots, maximum // 4)
     )
 
 
-def in_two_rounds(hard: HardProblem, before: Outcome, refine: Refine) -> Outcome:
+def refine_twice(hard: HardProblem, before: Outcome, refine: Refine) -> Outcome:
     """Apply `refine` to impulses and roots where `before` has not converged.
 
     Where that does not converge either, apply it again, starting from interior points.
@@ -293,28 +298,28 @@ def _step(cones: Cones, values: Values, scales: tuple[SX, SX]) -> tuple[Values, 
     metrics, errors, rest, largest_error = [], [], [], SX(0)
     for i, velocity in enumerate(cones.velocities(x)):
         metrics.append(Metric.of(x[i], y[i], cones.regularization(i)))
-        target = sigma * reflected(x[i]) / lorentz(x[i]) - y[i]
+        target = sigma * reflect(x[i]) / lorentz_form(x[i]) - y[i]
         errors.append(velocity + ca.vertcat(ca.sqrt(squared_slide(y[i])), 0, 0) - y[i])
-        rest.append(ca.if_else(active[i], metrics[i].tilted(target) - errors[i], 0))
+        rest.append(ca.if_else(active[i], metrics[i].tilt(target) - errors[i], 0))
         error = ca.mmax(ca.fabs(errors[i]))
         largest_error = ca.fmax(largest_error, ca.if_else(active[i], error, 0))
     dx = cones.solve(metrics, rest)
     # from the velocities, not from H: where a contact opens, H is large and dx is round-off
     responses = cones.responses(dx)
     dy = [
-        metrics[i].leveled(errors[i] + responses[i]) + cones.regularization(i) * dx[i]
+        metrics[i].level(errors[i] + responses[i]) + cones.regularization(i) * dx[i]
         for i in range(n)
     ]
 
     # a step that stays inside the cones
     reach = SX(STEP_TO_EDGE)
     for i in range(n):
-        nearest = ca.fmax(approach(x[i], dx[i]), approach(y[i], dy[i]))
+        nearest = ca.fmax(inverse_edge_distance(x[i], dx[i]), inverse_edge_distance(y[i], dy[i]))
         reach = ca.fmax(reach, ca.if_else(active[i], nearest, 0))
     length, inside = STEP_TO_EDGE / reach, SX(1)
     for i in range(n):
         x[i], y[i] = x[i] + length * dx[i], y[i] + length * dy[i]
-        good = ca.logic_and(lorentz(x[i]) > 0, lorentz(y[i]) > 0)
+        good = ca.logic_and(lorentz_form(x[i]) > 0, lorentz_form(y[i]) > 0)
         inside = ca.logic_and(inside, ca.logic_or(ca.logic_not(active[i]), good))
 
     # stop at a solution, or where round-off leads out of the cones

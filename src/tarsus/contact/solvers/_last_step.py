@@ -61,7 +61,9 @@ def with_derivative(hard: HardProblem, outcome: Outcome) -> Outcome:
         diagonal, least = rows[i][i], MIN_TANGENT_MOBILITY * G[i, i][0, 0]
         diagonal[1, 1] = ca.fmax(diagonal[1, 1], least) + roots[i]
         diagonal[2, 2] = ca.fmax(diagonal[2, 2], least)
-        rows[i][i] = diagonal * (1 + REGULARIZATION * SX.eye(3)) + ca.diag(unused(directions[i]))
+        rows[i][i] = diagonal * (1 + REGULARIZATION * SX.eye(3)) + ca.diag(
+            unused_entries(directions[i])
+        )
     matrix = ca.vertcat(*(ca.horzcat(*row) for row in rows))
     K, directions = hard.builder.guess((matrix, directions))
     # F, and the step
@@ -92,6 +94,6 @@ def test_directions(direction: SX) -> SX:
     return ca.horzcat(ca.vertcat(direction[0, 0], 0, 0), direction[:, 1:])
 
 
-def unused(direction: SX) -> SX:
+def unused_entries(direction: SX) -> SX:
     """Return 1 for each entry (3,) of z that has no effect."""
     return ca.vertcat(*(ca.sumsqr(direction[:, k]) == 0 for k in range(3)))

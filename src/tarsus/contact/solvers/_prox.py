@@ -19,7 +19,9 @@ from tarsus.contact.solvers.base import (
 from tarsus.program.ir.loops import Values
 
 
-def in_impulses(hard: HardProblem, start: list[SX], *, successive: bool, maximum: int) -> Outcome:
+def iterate_impulses(
+    hard: HardProblem, start: list[SX], *, successive: bool, maximum: int
+) -> Outcome:
     """Iterate Eqn. (16) with xi from Eqn. (12).
 
     If `successive`, new impulses are used at once (SOR), else all together in the next sweep (JOR).
@@ -40,7 +42,9 @@ def in_impulses(hard: HardProblem, start: list[SX], *, successive: bool, maximum
     return iterate(hard, start, sweep, maximum)
 
 
-def in_velocities(hard: HardProblem, start: list[SX], *, successive: bool, maximum: int) -> Outcome:
+def iterate_velocities(
+    hard: HardProblem, start: list[SX], *, successive: bool, maximum: int
+) -> Outcome:
     """Iterate Eqns. (17)-(18).
 
     The velocity is updated along with the impulses, and only the diagonal of G is formed.
@@ -77,6 +81,6 @@ def _b(hard: HardProblem, i: int) -> SX:
 
 def project_contact(hard: HardProblem, i: int, old: SX, xi: SX, r: tuple[SX, SX]) -> SX:
     """Project one contact (Eqn. (13)); the radius of its disc is the new normal impulse."""
-    normal = projections.half_line(old[0] - r[0] * xi[0])
-    tangent = projections.disc(old[1:] - r[1] * xi[1:], hard.mu[i] * normal)
+    normal = projections.project_on_half_line(old[0] - r[0] * xi[0])
+    tangent = projections.project_on_disc(old[1:] - r[1] * xi[1:], hard.mu[i] * normal)
     return ca.if_else(hard.problem.active[i], ca.vertcat(normal, tangent), 0)

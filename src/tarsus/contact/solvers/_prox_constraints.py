@@ -18,7 +18,7 @@ from tarsus.program.ir.symbolic import entries
 MAX_SWEEPS = 2000  # sweeps
 
 
-def with_constraints(hard: HardProblem, start: list[SX], *, successive: bool) -> Outcome:
+def iterate_with_constraints(hard: HardProblem, start: list[SX], *, successive: bool) -> Outcome:
     """Iterate over both, starting from the impulses of the last step.
 
     r = alpha / G_ll of the whole Delassus matrix. If `successive`, new impulses are used at once,

@@ -28,7 +28,7 @@ from tarsus.contact.problem import SharedBodies
 from tarsus.contact.solvers._cone_edges import EDGE_COMPLIANCE, MIN_SHARE, ContactStatus
 from tarsus.contact.solvers._standing import TWIST_SIZE, velocities
 from tarsus.contact.solvers.base import HardProblem
-from tarsus.program.ir.symbolic import entries, masked
+from tarsus.program.ir.symbolic import entries, value_or_zero
 
 LOAD_REGULARIZATION = 1e-4  # of the diagonal: keeps loads that no velocity determines
 
@@ -40,7 +40,7 @@ class Edge:
     Attributes
     ----------
     directions
-        Velocities (3, 6) in these directions per twist of the body.
+        Rows (3, 6) that map the body's twist to the velocities in these directions.
     weights
         Inverse diagonal (3,) of E, zero for an unloaded contact.
     tie
@@ -53,7 +53,7 @@ class Edge:
     turn
         Rotation (3, 3) from these directions to the contact frame.
     presses
-        1 or 0.
+        1 if the contact presses, else 0.
     """
 
     directions: Matrix
@@ -76,7 +76,7 @@ class Edge:
         """
         slides, (r_N, r_T) = status.slides, sizes
         along = status.along
-        t = ca.vertcat(ca.if_else(slides, along[0], 1), masked(slides, along[1], -1))
+        t = ca.vertcat(ca.if_else(slides, along[0], 1), value_or_zero(slides, along[1], -1))
         turn = ca.blockcat([[SX(1), SX(1, 2)], [SX(2, 1), ca.horzcat(t, ca.vertcat(-t[1], t[0]))]])
         load, velocity = (entries(ca.mtimes(turn.T, x)) for x in (L, xi))
         # inverses of k + d_T and of s + d_T
@@ -87,7 +87,7 @@ class Edge:
         along_weight = r_T * ca.if_else(slides, sliding, 1 / LOAD_REGULARIZATION)
         weights = [r_N / LOAD_REGULARIZATION, along_weight, status.r * share * inverse_s]
         # towards the edge where it slides, and towards rest
-        tie, normal = masked(slides, mu * inverse_k), -weights[0] * velocity[0]
+        tie, normal = value_or_zero(slides, mu * inverse_k), -weights[0] * velocity[0]
         beyond = inverse_k * (load[1] - mu * load[0])
         along_change = ca.if_else(slides, beyond, along_weight * velocity[1])
         across_change = weights[2] * velocity[2] + (1 - share) * inverse_s * load[2]
@@ -95,7 +95,7 @@ class Edge:
         rows = ca.mtimes(turn.T, arms)
         return Edge(
             [entries(rows[r, :]) for r in range(3)],
-            [masked(status.presses, weight) for weight in weights],
+            [value_or_zero(status.presses, weight) for weight in weights],
             tie,
             [ca.if_else(status.presses, t, -old) for t, old in zip(target, load, strict=True)],
             load,

@@ -18,12 +18,12 @@ from typing import Any, Literal
 import casadi as ca
 from casadi import SX
 
-from tarsus.algebra.blocks import flat_matrix
-from tarsus.algebra.pivoting import Complementarity, pivot
+from tarsus.algebra.blocks import flatten_blocks
+from tarsus.algebra.pivoting import ComplementarityProblem, pivot
 from tarsus.algebra.products import Matrix, dot
 from tarsus.algebra.projections import TINY
 from tarsus.contact.problem import Contact, ContactProblem
-from tarsus.contact.solvers._error_norm import Minimized
+from tarsus.contact.solvers._error_norm import MinimizationResult
 from tarsus.parameters import choice
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder
@@ -47,7 +47,7 @@ def with_kinetic(p: Any) -> Any:
     return SimpleNamespace(**({"mu_K": p.mu} | vars(p)))
 
 
-def single_pass(problem: ContactProblem, p: Any, builder: Builder) -> Minimized:
+def single_pass(problem: ContactProblem, p: Any, builder: Builder) -> MinimizationResult:
     """Compute the impulses (3,) of Eqns. (25)-(36), with the number of pivots.
 
     `p` has the parameters mu, mu_K, e_N, v_0 and damping.
@@ -65,11 +65,11 @@ def single_pass(problem: ContactProblem, p: Any, builder: Builder) -> Minimized:
     used = [ca.logic_and(problem.active[k // 3], sticks[k // 3] if k % 3 else 1) for k in rows]
     used = entries(builder.store("used", ca.vertcat(*used)))
     # the error norm (33): its normal equations, and their solution without pull
-    columns, wanted = _equations(problem, used, sliding, sticks, p)
+    columns, wanted = _set_up_equations(problem, used, sliding, sticks, p)
     H = _products(columns, p.damping, used, builder)
     c = entries(builder.store("c", ca.vertcat(*(-dot(column, wanted) for column in columns))))
     free = tuple(k % 3 > 0 for k in range(3 * n))
-    program = Complementarity(H, c, used, SX(TOLERANCE), SX(REGULARIZATION), free)
+    program = ComplementarityProblem(H, c, used, SX(TOLERANCE), SX(REGULARIZATION), free)
     pivoted = pivot(program, [SX(1)] * (3 * n), builder)
     # friction of sliding contacts, and of those that now begin to slide
     impulses = []
@@ -78,7 +78,7 @@ def single_pass(problem: ContactProblem, p: Any, builder: Builder) -> Minimized:
         length = ca.sqrt(ca.dot(tangent, tangent) + TINY)
         kinetic = ca.if_else(length > mu[i] * normal, mu_K[i] * normal / length, 1)
         impulses.append(ca.vertcat(normal, kinetic * tangent - normal * sliding[i]))
-    return Minimized(impulses, pivoted.iterations, pivoted.settled)
+    return MinimizationResult(impulses, pivoted.iterations, pivoted.converged)
 
 
 def _is_slow(contact: Contact, v_0: SX) -> SX:
@@ -93,11 +93,11 @@ def _slip_direction(contact: Contact, v_0: SX) -> SX:
     return ca.if_else(speed > v_0, slip / speed, 0)
 
 
-def _equations(
+def _set_up_equations(
     problem: ContactProblem, used: list[SX], sliding: list[SX], sticks: list[SX], p: Any
 ) -> tuple[Matrix, list[SX]]:
     """Set up A by columns and v of (30)-(32), zero in unused rows and columns."""
-    G, v, columns = flat_matrix(problem.G, problem.n), [], []
+    G, v, columns = flatten_blocks(problem.G, problem.n), [], []
     for i, contact in enumerate(problem.contacts):
         rebound = ca.if_else(sticks[i], 0, p.e_N * ca.fmin(contact.velocity[0], 0))
         missing = -(problem.free[i] + ca.vertcat(rebound, 0, 0))

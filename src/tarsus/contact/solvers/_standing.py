@@ -24,7 +24,7 @@ from tarsus.algebra.ldl import ZERO_IMPULSE_DIAGONAL, factorize_dense
 from tarsus.algebra.products import Matrix, dot
 from tarsus.contact.problem import SharedBodies
 from tarsus.contact.solvers.base import HardProblem, Outcome
-from tarsus.program.ir.symbolic import entries, masked
+from tarsus.program.ir.symbolic import entries, value_or_zero
 
 TWIST_SIZE = 6
 
@@ -104,7 +104,7 @@ class SupportedBody:
         gram: Matrix = [[SX(0)] * (r + 1) for r in range(TWIST_SIZE)]
         right, loaded = [SX(0)] * TWIST_SIZE, SX(0)
         for i in contacts:
-            weight = masked(pressing[i], sizes[i])
+            weight = value_or_zero(pressing[i], sizes[i])
             loaded = ca.logic_or(loaded, pressing[i])
             for k in range(3):
                 row = entries(shared.arms[i][k, :])
@@ -146,7 +146,7 @@ def is_at_rest(hard: HardProblem, i: int, r: SX, L: SX, xi: SX) -> SX:
     change = xi * ca.vertcat(r[0], r_T, r_T)
     z = L - change
     # inside its cone the projection leaves z as it is
-    sticks = ca.logic_and(within_cone(L, mu), within_cone(z, mu))
+    sticks = ca.logic_and(is_within_cone(L, mu), is_within_cone(z, mu))
     sizes = ca.fabs(L)
     tangent = ca.fmax(sizes[1], sizes[2])
     for k, size in enumerate((sizes[0], tangent, tangent)):
@@ -155,7 +155,7 @@ def is_at_rest(hard: HardProblem, i: int, r: SX, L: SX, xi: SX) -> SX:
     return ca.if_else(hard.problem.active[i], ca.logic_or(sticks, opens), 1)
 
 
-def within_cone(L: SX, mu: SX) -> SX:
+def is_within_cone(L: SX, mu: SX) -> SX:
     """Return 1 if |L_T| <= mu L_N, else 0."""
     edge = mu * L[0]
     return ca.logic_and(edge >= 0, ca.dot(L[1:], L[1:]) <= edge * edge)

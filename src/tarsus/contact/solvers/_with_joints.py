@@ -15,7 +15,7 @@ import casadi as ca
 from casadi import SX
 
 from tarsus.algebra import projections
-from tarsus.algebra.blocks import flat, triples
+from tarsus.algebra.blocks import flatten, triples
 from tarsus.algebra.products import dot
 from tarsus.contact.problem import JointRows
 from tarsus.contact.solvers.base import (
@@ -37,7 +37,7 @@ PROJECTIONS = 4  # per contact and sweep
 CONVERGED_SHARE, FINAL_SHARE = 0.01, 1e-4
 
 
-def with_joints(hard: HardProblem, rows: JointRows) -> Outcome:
+def solve_with_joints(hard: HardProblem, rows: JointRows) -> Outcome:
     """Solve for the impulses of contacts and joints, starting from zero.
 
     Converged once a sweep changes no impulse by more than CONVERGED_SHARE of the tolerance, in
@@ -58,7 +58,7 @@ def with_joints(hard: HardProblem, rows: JointRows) -> Outcome:
             projected = project_contact(hard, i, impulses[i], b)
             impulses[i] = ca.if_else(hard.problem.active[i], projected, 0)
         # joint by joint
-        contact_impulses = flat(impulses)
+        contact_impulses = flatten(impulses)
         for k in range(m):
             others = dot(rows.G[k][:k] + rows.G[k][k + 1 :], joints[:k] + joints[k + 1 :])
             b = rows.free[k] + dot(rows.coupling[k], contact_impulses) + others
@@ -72,7 +72,7 @@ def with_joints(hard: HardProblem, rows: JointRows) -> Outcome:
     last = hard.builder.loop(begin, sweep, MAX_SWEEPS)
     good = ca.logic_and(ca.logic_not(last["moving"]), is_finite(entries(last["joints"])))
     solved = triples(last["impulse"]), last["sweeps"], good
-    return Outcome(*solved, [SX(0)] * n, joints=last["joints"]).at_stage("joint rows")
+    return Outcome(*solved, [SX(0)] * n, joints=last["joints"]).with_stage("joint rows")
 
 
 def project_contact(hard: HardProblem, i: int, impulse: SX, b: SX) -> SX:
@@ -85,9 +85,9 @@ def project_contact(hard: HardProblem, i: int, impulse: SX, b: SX) -> SX:
     normal, tangent = impulse[0], impulse[1:]
     for _ in range(PROJECTIONS):
         xi = b[0] + ca.mtimes(G[0, :], ca.vertcat(normal, tangent))
-        normal = projections.half_line(normal - r_N * xi)
+        normal = projections.project_on_half_line(normal - r_N * xi)
         xi = b[1:] + ca.mtimes(G[1:, :], ca.vertcat(normal, tangent))
-        tangent = projections.disc(tangent - r_T * xi, hard.mu[i] * normal)
+        tangent = projections.project_on_disc(tangent - r_T * xi, hard.mu[i] * normal)
     return ca.vertcat(normal, tangent)
 
 

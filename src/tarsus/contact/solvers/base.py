@@ -99,7 +99,7 @@ class Outcome:
             stage=ca.if_else(where, other.stage, self.stage),
         )
 
-    def at_stage(self, name: str) -> Outcome:
+    def with_stage(self, name: str) -> Outcome:
         """Return the outcome, marked as ended by the stage with that name."""
         return replace(self, stage=SX(STAGES.index(name)))
 

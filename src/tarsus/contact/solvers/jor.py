@@ -15,7 +15,7 @@ class Jor(ConstraintSolver):
     """Project all contacts at once, with the impulses of the last sweep."""
 
     def solve(self, hard: HardProblem, start: list[SX], roots: list[SX]) -> Outcome:
-        return _prox.in_impulses(hard, start, successive=False, maximum=self.maximum)
+        return _prox.iterate_impulses(hard, start, successive=False, maximum=self.maximum)
 
     def solve_with_constraints(self, hard: HardProblem, start: list[SX]) -> Outcome:
-        return _prox_constraints.with_constraints(hard, start, successive=False)
+        return _prox_constraints.iterate_with_constraints(hard, start, successive=False)

@@ -15,4 +15,4 @@ class JorVelocity(Solver):
     """Like jor, in velocities and without forming G."""
 
     def solve(self, hard: HardProblem, start: list[SX], roots: list[SX]) -> Outcome:
-        return _prox.in_velocities(hard, start, successive=False, maximum=self.maximum)
+        return _prox.iterate_velocities(hard, start, successive=False, maximum=self.maximum)

@@ -30,12 +30,12 @@ from dataclasses import dataclass, replace
 import casadi as ca
 from casadi import SX
 
-from tarsus.algebra.blocks import flat, lower_triangle, triples
+from tarsus.algebra.blocks import flatten, lower_triangle, triples
 from tarsus.algebra.ldl import ZERO_IMPULSE_DIAGONAL, factorize_dense
 from tarsus.algebra.projections import TINY, radial_return
 from tarsus.contact.solvers._cone_edges import BlockSteps, solve_on_edges
 from tarsus.contact.solvers._exact_blocks import LocalBlock, prepare_blocks, tangent_safe_diagonal
-from tarsus.contact.solvers._interior_point import in_two_rounds, sweep_or_interior
+from tarsus.contact.solvers._interior_point import refine_twice, sweep_or_interior
 from tarsus.contact.solvers._shared_edges import BodySteps
 from tarsus.contact.solvers._standing import inverse_diagonals, solve_sticking
 from tarsus.contact.solvers.base import (
@@ -135,7 +135,7 @@ class StageInputs:
         return len(self.start) > MAX_DENSE
 
     @property
-    def lies(self) -> bool:
+    def is_lying(self) -> bool:
         """Whether the robot lies on the ground, with contacts few enough to solve at once."""
         return (
             self.hard.builder.is_tracing_cold
@@ -144,7 +144,7 @@ class StageInputs:
         )
 
     @property
-    def movable(self) -> bool:
+    def is_movable(self) -> bool:
         """Whether every shared body can move in all directions; else its inertia is singular."""
         shared = self.hard.problem.shared
         assert shared is not None
@@ -183,7 +183,7 @@ def solve_cascade(
     stage, *rest = stages
     outcome = stage.solve(inputs, before)
     if not stage.selects:
-        outcome = outcome.at_stage(stage.name)
+        outcome = outcome.with_stage(stage.name)
         if before is not None:
             outcome = replace(outcome, iterations=before.iterations + outcome.iterations)
     if not rest:
@@ -196,7 +196,7 @@ def solve_cascade(
 
     builder, unsolved = inputs.hard.builder, ca.logic_not(outcome.converged)
     values = outcome.to_registers()
-    if inputs.lies:
+    if inputs.is_lying:
         return Outcome.from_registers(builder.cold_loop(values, next_stages, 1, unsolved))
     return Outcome.from_registers(
         builder.loop(values, next_stages, 1, unsolved, cold=not stage.often_fails)
@@ -249,7 +249,7 @@ def _refine(inputs: StageInputs, before: Outcome | None) -> Outcome:
         outcome = sweep_or_interior(hard, prepare_blocks(hard), before, inputs.method.maximum)
     else:
         steps = BlockSteps(hard)
-        outcome = in_two_rounds(
+        outcome = refine_twice(
             hard,
             before,
             lambda L, _: solve_on_edges(
@@ -265,11 +265,11 @@ CASCADE = (
     ),
     SolverStage(
         "edges",
-        lambda inputs: inputs.lies or (inputs.sizes is not None and inputs.movable),
+        lambda inputs: inputs.is_lying or (inputs.sizes is not None and inputs.is_movable),
         _solve_edges,
     ),
     SolverStage(
-        "roots", lambda inputs: not (inputs.lies and inputs.has_many_contacts), _solve_roots
+        "roots", lambda inputs: not (inputs.is_lying and inputs.has_many_contacts), _solve_roots
     ),
     SolverStage("refinement", lambda inputs: True, _refine, selects=True),
 )
@@ -322,7 +322,7 @@ def linear_solution(hard: HardProblem, pressing: list[SX], roots: list[SX]) -> S
         for k in range(3 * i, 3 * i + 3):
             diagonal = tangent_safe_diagonal(G[i, i])[k - 3 * i] * factor
             K[k][k] = diagonal + (added if k == 3 * i else added + roots[i])
-    return ca.vertcat(*factorize_dense(K).solve([-c for c in flat(hard.c)]))
+    return ca.vertcat(*factorize_dense(K).solve([-c for c in flatten(hard.c)]))
 
 
 @dataclass(frozen=True)
@@ -357,7 +357,7 @@ def correct_state(
 
     begin = ca.fmax(local.sliding_root(b, mu), 0)
     begin = ca.if_else(pulls, ca.fmax(2 * state.root, begin), begin)
-    root = ca.if_else(off, local.improved_root(impulse, length, mu, state.root), state.root)
+    root = ca.if_else(off, local.improve_root(impulse, length, mu, state.root), state.root)
     root = ca.if_else(ca.logic_or(pulls, closes), begin, root)
     presses = ca.logic_or(ca.logic_and(state.pressing, ca.logic_not(opens)), closes)
     return presses, ca.if_else(presses, root, 0), ca.logic_or(ca.logic_or(pulls, closes), off)

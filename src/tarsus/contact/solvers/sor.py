@@ -15,7 +15,7 @@ class Sor(ConstraintSolver):
     """Project one contact after the other."""
 
     def solve(self, hard: HardProblem, start: list[SX], roots: list[SX]) -> Outcome:
-        return _prox.in_impulses(hard, start, successive=True, maximum=self.maximum)
+        return _prox.iterate_impulses(hard, start, successive=True, maximum=self.maximum)
 
     def solve_with_constraints(self, hard: HardProblem, start: list[SX]) -> Outcome:
-        return _prox_constraints.with_constraints(hard, start, successive=True)
+        return _prox_constraints.iterate_with_constraints(hard, start, successive=True)

@@ -15,4 +15,4 @@ class SorVelocity(Solver):
     """Like sor, in velocities and without forming G."""
 
     def solve(self, hard: HardProblem, start: list[SX], roots: list[SX]) -> Outcome:
-        return _prox.in_velocities(hard, start, successive=True, maximum=self.maximum)
+        return _prox.iterate_velocities(hard, start, successive=True, maximum=self.maximum)

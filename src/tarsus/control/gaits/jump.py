@@ -21,10 +21,10 @@ import numpy as np
 from casadi import SX
 from numpy.typing import NDArray
 
-from tarsus.control.base import ControlInputs, require
+from tarsus.control.base import ControlInputs, require_suitable
 from tarsus.control.double_support import DoubleSupport
 from tarsus.control.inverse_dynamics import WholeBody
-from tarsus.control.stance import HEIGHT_GAIN, FlatFootedController, stance
+from tarsus.control.stance import HEIGHT_GAIN, FlatFootedController, measure_stance
 from tarsus.model.mechanism import Mechanism
 from tarsus.parameters import parameter
 from tarsus.references.papers import SUGIHARA_2006
@@ -66,12 +66,12 @@ class Jump(FlatFootedController):
 
         The soles, six numbers, are relative to the center of mass.
         """
-        require(self, mechanism)
+        require_suitable(self, mechanism)
         return np.zeros(8)
 
     def torque(self, now: ControlInputs) -> tuple[SX, SX]:
         """Compute torques, shape (n_actuators,), in N m, and memory (see `initial_memory`)."""
-        robot = stance(now.mechanism, self.initial_coordinates(now.mechanism))
+        robot = measure_stance(now.mechanism, self.initial_coordinates(now.mechanism))
         rate = sqrt(robot.gravity / robot.height)
         support = DoubleSupport(WholeBody.of(now.mechanism, now.q, now.u), robot, rate)
         stage, ground = now.memory[0], now.memory[1]

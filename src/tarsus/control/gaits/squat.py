@@ -17,10 +17,10 @@ import numpy as np
 from casadi import SX
 from numpy.typing import NDArray
 
-from tarsus.control.base import ControlInputs, require
+from tarsus.control.base import ControlInputs, require_suitable
 from tarsus.control.double_support import DoubleSupport
 from tarsus.control.inverse_dynamics import WholeBody
-from tarsus.control.stance import HEIGHT_GAIN, FlatFootedController, stance
+from tarsus.control.stance import HEIGHT_GAIN, FlatFootedController, measure_stance
 from tarsus.model.mechanism import Mechanism
 from tarsus.parameters import parameter
 from tarsus.references.papers import SUGIHARA_2006
@@ -50,12 +50,12 @@ class Squat(FlatFootedController):
 
     def initial_memory(self, mechanism: Mechanism) -> NDArray[np.float64]:
         """Return an empty memory."""
-        require(self, mechanism)
+        require_suitable(self, mechanism)
         return np.zeros(0)
 
     def torque(self, now: ControlInputs) -> tuple[SX, SX]:
         """Compute the torques, shape (n_actuators,), in N m; there is no memory."""
-        robot = stance(now.mechanism, self.initial_coordinates(now.mechanism))
+        robot = measure_stance(now.mechanism, self.initial_coordinates(now.mechanism))
         rate = sqrt(robot.gravity / robot.height)
         support = DoubleSupport(WholeBody.of(now.mechanism, now.q, now.u), robot, rate)
 

@@ -35,7 +35,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tarsus.control import bezier, cpg
-from tarsus.control.base import ControlInputs, Controller, require
+from tarsus.control.base import ControlInputs, Controller, require_suitable
 from tarsus.control.pd import (
     Gain,
     actuated_posture,
@@ -45,7 +45,7 @@ from tarsus.control.pd import (
     pd_torque,
     proportional_gain,
 )
-from tarsus.control.trunk import Planar, keep_heading, trunk
+from tarsus.control.trunk import Planar, keep_heading, trunk_motion
 from tarsus.model.mechanism import Mechanism
 from tarsus.morphology.leg_inverse_kinematics import displaced_foot, leg_inverse_kinematics
 from tarsus.morphology.legs import (
@@ -108,7 +108,7 @@ class Trot(Controller):
 
     commands: ClassVar[Mapping[str, float]] = {"speed": 0.4, "turn": 0.0}
 
-    def suits(self, mechanism: Mechanism) -> str | None:
+    def why_unsuitable(self, mechanism: Mechanism) -> str | None:
         """Return why a robot lacks four legs of three hinges, or None."""
         return why_no_diagonal_legs(mechanism)
 
@@ -118,7 +118,7 @@ class Trot(Controller):
 
     def initial_memory(self, mechanism: Mechanism) -> NDArray[np.float64]:
         """Return the phases (cycles), the desired heading (2,) and the speed correction (m/s)."""
-        require(self, mechanism)
+        require_suitable(self, mechanism)
         return np.array([*OFFSETS, 0.0, 0.0, 0.0])
 
     def torque(self, now: ControlInputs) -> tuple[ca.SX, ca.SX]:
@@ -137,13 +137,13 @@ class Trot(Controller):
             memory[2:],
         )
         if mechanism.floating:
-            velocity, shift, balance_memory = self._balanced(
+            velocity, shift, balance_memory = self._balance(
                 self._standing_foot(legs[0])[2], q, u, velocity, balance_memory, dt
             )
-        stride = velocity.times(self.duty / self.frequency)
-        positions = [stride.times(path.x).plus(shift) for path in paths]
+        stride = velocity.scale(self.duty / self.frequency)
+        positions = [stride.scale(path.x).add(shift) for path in paths]
         velocities = [
-            stride.times(path.dx * rate)
+            stride.scale(path.dx * rate)
             for path, rate in zip(paths, ca.vertsplit(turns), strict=True)
         ]
 
@@ -169,16 +169,16 @@ class Trot(Controller):
         # servos
         angles, rates = joint_state(mechanism, q, u)
         tau = pd_torque(desired, desired_rate, angles, rates, (self.kp, self.kd))
-        return tau + feedforward, ca.vertcat(cpg.advance(phases, turns, dt), balance_memory)
+        return tau + feedforward, ca.vertcat(cpg.advance_phases(phases, turns, dt), balance_memory)
 
-    def _balanced(
+    def _balance(
         self, foot_height: float, q: ca.SX, u: ca.SX, commanded: Planar, memory: ca.SX, dt: ca.SX
     ) -> tuple[Planar, Planar, ca.SX]:
         """Compute the velocity to walk at, the shift of the feet, and the next memory, (3,).
 
         `foot_height` is the height of a standing foot in the base frame, in m.
         """
-        motion = trunk(q, u)
+        motion = trunk_motion(q, u)
         error, heading = keep_heading(memory[:2], motion.heading, commanded.turn * dt)
         lag, lean = commanded.x - motion.velocity.x, self.lean * foot_height
         velocity = Planar(

@@ -27,15 +27,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tarsus.control import schedule
-from tarsus.control.base import ControlInputs, Controller, require
-from tarsus.control.foothold import foothold, pendulum_times, swing
+from tarsus.control.base import ControlInputs, Controller, require_suitable
+from tarsus.control.foothold import foothold, pendulum_times, swing_target
 from tarsus.control.force_distribution import Cost, Feet, distribute
 from tarsus.control.pd import actuator_indices
 from tarsus.control.schedule import Clock, Diagonal
 from tarsus.control.trunk import Planar, keep_heading
 from tarsus.dynamics.kinematics import Kinematics, kinematics
 from tarsus.model.mechanism import Mechanism
-from tarsus.morphology.leg_model import Foot, Standing, foot, joint_velocities, standing, weight
+from tarsus.morphology.leg_model import (
+    Foot,
+    Standing,
+    foot_state,
+    measure_standing,
+    velocity_indices,
+    weight,
+)
 from tarsus.morphology.legs import (
     Leg,
     diagonals,
@@ -126,7 +133,7 @@ class VirtualModel(Controller):
         "gait": 1.0,
     }
 
-    def suits(self, mechanism: Mechanism) -> str | None:
+    def why_unsuitable(self, mechanism: Mechanism) -> str | None:
         """Return why a robot lacks four legs of three hinges or a floating base, or None."""
         if not mechanism.floating:
             return f"{mechanism.name!r} has a fixed base, so no gait can move it."
@@ -134,7 +141,7 @@ class VirtualModel(Controller):
 
     def max_speed(self, mechanism: Mechanism) -> float:
         """Compute the speed at which stance feet sweep the whole reach of their legs, in m/s."""
-        height = standing(
+        height = measure_standing(
             mechanism, find_legs(mechanism), self.initial_coordinates(mechanism)
         ).height
         return (
@@ -147,7 +154,7 @@ class VirtualModel(Controller):
         It holds phase and loads (3,), desired position (2,) and heading (2,), the last stance
         position of each foot (8,) and the error of the wrench (6,).
         """
-        require(self, mechanism)
+        require_suitable(self, mechanism)
         return np.array([*INITIAL_CLOCK, *INITIAL_REFERENCE, *(14 * [0.0])])
 
     def torque(self, now: ControlInputs) -> tuple[ca.SX, ca.SX]:
@@ -156,13 +163,13 @@ class VirtualModel(Controller):
 
         # robot, clock and ground height
         legs, kin = find_legs(mechanism), kinematics(mechanism, q, u)
-        robot = standing(mechanism, legs, self.initial_coordinates(mechanism))
+        robot = measure_standing(mechanism, legs, self.initial_coordinates(mechanism))
         # of two similar robots the smaller one moves faster
         time = float(np.sqrt(robot.height / REFERENCE_HEIGHT))
         clock, trotting = Clock(self.frequency / time**2, self.duty), now.command[3] > 0.5
-        pairs, next_clock = schedule.diagonals(clock, memory[0], memory[1:3], trotting, dt)
+        pairs, next_clock = schedule.advance_diagonals(clock, memory[0], memory[1:3], trotting, dt)
         phases = [pairs[k] for k in diagonals(legs)]
-        foot_states, gravity_load = [foot(kin, leg) for leg in legs], weight(kin)
+        foot_states, gravity_load = [foot_state(kin, leg) for leg in legs], weight(kin)
         ground = _ground_height(q, legs, foot_states, phases)
 
         # wrench on the trunk, distributed over the stance feet
@@ -192,12 +199,12 @@ class VirtualModel(Controller):
                 q, u, trunk, robot.footing[i], (phase, clock, robot.height, gravity)
             )
             lift = (ground + leg.radius, self.clearance * robot.height)
-            target = swing(liftoff, end, lift, phase.progress, clock.swing_time)
+            target = swing_target(liftoff, end, lift, phase.progress, clock.swing_time)
             pull = self.swing_gains[0] / time**2 * (target.point - q[:3] - state.arm)
             pull += self.swing_gains[1] / time * (target.velocity - state.velocity)
             R = kin.world_rotation[0]
             swing_force = ca.mtimes([R, constant(robot.effective[i]), R.T, pull])
-            own_weight = gravity_load[joint_velocities(mechanism, leg)]
+            own_weight = gravity_load[velocity_indices(mechanism, leg)]
             force = ca.if_else(phase.swinging, swing_force, -forces[i])
             tau[actuator_indices(mechanism, leg.joints)] = own_weight + ca.mtimes(
                 state.jacobian.T, force

@@ -24,12 +24,12 @@ import numpy as np
 from casadi import SX
 from numpy.typing import NDArray
 
-from tarsus.control.base import ControlInputs, require
+from tarsus.control.base import ControlInputs, require_suitable
 from tarsus.control.biped_step import MAX_STRIDE, BipedStep, WalkMemory
-from tarsus.control.foothold import swing
-from tarsus.control.inverse_dynamics import WholeBody, WholeBodyMotion, attitude
+from tarsus.control.foothold import swing_target
+from tarsus.control.inverse_dynamics import WholeBody, WholeBodyMotion, attitude_acceleration
 from tarsus.control.pendulum import StepPattern
-from tarsus.control.stance import HEIGHT_GAIN, FlatFootedController, Stance, stance
+from tarsus.control.stance import HEIGHT_GAIN, FlatFootedController, Stance, measure_stance
 from tarsus.model.mechanism import Mechanism
 from tarsus.parameters import parameter
 from tarsus.references.papers import ENGLSBERGER_2015, KAJITA_2001, PRATT_2006
@@ -62,7 +62,7 @@ class Walk(FlatFootedController):
         0.6, "[1]", "fraction of the sole reserved for balance; the rest is for the trunk", "[0, 1]"
     )
 
-    trip: float | None = parameter(
+    trip_time: float | None = parameter(
         None,
         "s",
         "time at which the swing foot is held back, to make the robot trip; none: never",
@@ -78,25 +78,25 @@ class Walk(FlatFootedController):
 
     def max_speed(self, mechanism: Mechanism) -> float:
         """Compute the speed of steps half a leg long, in m/s."""
-        robot = stance(mechanism, self.initial_coordinates(mechanism))
+        robot = measure_stance(mechanism, self.initial_coordinates(mechanism))
         return MAX_STRIDE * robot.length / self._pattern(robot).step
 
     def initial_memory(self, mechanism: Mechanism) -> Array:
         """Return the memory of a standing robot (see `WalkMemory`)."""
-        require(self, mechanism)
+        require_suitable(self, mechanism)
         return np.zeros(WalkMemory.size())
 
     def torque(self, now: ControlInputs) -> tuple[SX, SX]:
         """Compute the torques, shape (n_actuators,), in N m, and the memory (see `WalkMemory`)."""
         mechanism, memory = now.mechanism, WalkMemory.read(now.memory)
-        robot = stance(mechanism, self.initial_coordinates(mechanism))
+        robot = measure_stance(mechanism, self.initial_coordinates(mechanism))
         pattern = self._pattern(robot)
         step = BipedStep.of(WholeBody.of(mechanism, now.q, now.u), robot, pattern, memory, now.dt)
 
         # desired center of pressure, and the next foothold
         balance = step.balance(self.sole)
-        tripped = SX(0) if self.trip is None else now.t >= self.trip
-        target = swing(
+        tripped = SX(0) if self.trip_time is None else now.t >= self.trip_time
+        target = swing_target(
             memory.liftoff,
             ca.if_else(tripped, memory.liftoff, balance.foothold),
             (step.stance_foot[2], self.clearance * robot.height * (1 - tripped)),
@@ -111,7 +111,7 @@ class Walk(FlatFootedController):
 
         # torques; soft servos after a fall
         attitude_gain = ATTITUDE_GAIN * pattern.rate
-        turn = attitude(
+        turn = attitude_acceleration(
             step.body.kin, step.heading_error, memory.speed[2], attitude_gain**2, 2 * attitude_gain
         )
         posture_gain = POSTURE_GAIN * pattern.rate

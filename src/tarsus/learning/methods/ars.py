@@ -42,7 +42,7 @@ class ARS(Method):
         5.0, "s", "penalty of a failure, in seconds of reward", "[0, inf)"
     )
 
-    def learner(self, environment: Environment, seed: int = 0) -> ARSLearner:
+    def create_learner(self, environment: Environment, seed: int = 0) -> ARSLearner:
         return ARSLearner(self, environment, seed)
 
 
@@ -80,15 +80,15 @@ class ARSLearner(Learner):
             "square": self.square,
         }
 
-    def _round(self) -> Round:
+    def _run_round(self) -> Round:
         # directions, and their opposites in the second half of the worlds
-        settings, env, random = self.settings, self.environment, self.random()
+        settings, env, random = self.settings, self.environment, self.round_generator()
         pairs = env.worlds // 2
         directions = random.standard_normal((pairs, self.network.count), np.float32)
         if self.mirror is not None:
             directions = np.sqrt(2) * self.mirror.symmetric_part(directions)
         self.statistics.start_round()
-        returns = self._returns(
+        returns = self._measure_returns(
             np.concatenate([directions, -directions]) * np.float32(settings.perturbation)
         )
         # a step along the best (Mania 2018, Algorithm 1, lines 6 and 7)
@@ -103,7 +103,7 @@ class ARSLearner(Learner):
         details = {"spread": float(spread), "best": float(returns[best].mean() * env.task.rate)}
         return Round(self.rounds, periods, **self.statistics.fields(), details=details)
 
-    def _returns(self, perturbations: Array) -> NDArray[np.float64]:
+    def _measure_returns(self, perturbations: Array) -> NDArray[np.float64]:
         """Measure the mean reward per period of each world, shape (worlds,).
 
         Row k of `perturbations`, shape (worlds, count), is added to the weights of world k. Rewards

@@ -84,7 +84,7 @@ class Learner(ABC):
     def policy(self) -> Policy:
         """Copy of the current policy."""
 
-    def round(self) -> Round:
+    def run_round(self) -> Round:
         """Run a round: collect experience with the policy, and improve it.
 
         NumPy's matrix products run on one thread: more would be slower, and would change the
@@ -96,10 +96,10 @@ class Learner(ABC):
             Statistics of the round.
         """
         with one_thread():
-            return self._round()
+            return self._run_round()
 
     @abstractmethod
-    def _round(self) -> Round:
+    def _run_round(self) -> Round:
         """Run a round, with NumPy on one thread."""
 
     @abstractmethod
@@ -141,7 +141,7 @@ class Learner(ABC):
         worlds = {k[7:]: part for k, part in state.items() if k.startswith("worlds.")}
         self.environment.restore(worlds)
 
-    def random(self) -> np.random.Generator:
+    def round_generator(self) -> np.random.Generator:
         """Create a random number generator for this round.
 
         It depends only on the seed and the round, not on where a run was interrupted.
@@ -174,7 +174,7 @@ class Method(ABC):
         check(self)
 
     @abstractmethod
-    def learner(self, environment: Environment, seed: int = 0) -> Learner:
+    def create_learner(self, environment: Environment, seed: int = 0) -> Learner:
         """Create an untrained learner.
 
         Parameters

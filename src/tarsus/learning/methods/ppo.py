@@ -18,7 +18,7 @@ from tarsus.learning.policy import ObservationScale, Policy
 from tarsus.parameters import parameter
 from tarsus.references.learning import SCHULMAN_2016, SCHULMAN_2017
 from tarsus.references.reference import Citation
-from tarsus.tasks.base import fitted_value
+from tarsus.tasks.base import require_fitted
 
 Array = NDArray[np.float32]
 CHUNK_SIZE = 2048  # rows per task; fixed, so that sums do not depend on the threads
@@ -46,8 +46,8 @@ class PPO(Method):
     --------
     >>> import tarsus
     >>> env = tarsus.Environment("velocity", worlds=16)
-    >>> learner = tarsus.PPO(worlds=16).learner(env, seed=0)
-    >>> round = learner.round()
+    >>> learner = tarsus.PPO(worlds=16).create_learner(env, seed=0)
+    >>> round = learner.run_round()
     >>> round.periods
     384
     """
@@ -91,7 +91,7 @@ class PPO(Method):
     )
     scale_rounds: int = parameter(40, "[1]", "rounds that update the observation scale", "[1, inf)")
 
-    def learner(self, environment: Environment, seed: int = 0) -> PPOLearner:
+    def create_learner(self, environment: Environment, seed: int = 0) -> PPOLearner:
         return PPOLearner(self, environment, seed)
 
 
@@ -147,10 +147,11 @@ class PPOLearner(Learner):
         self.actor, self.critic = Network((k, h, h, n), free_weights=n), Network((k, h, h, 1))
         sides = (mirror[0], mirror[1]) if mirror else None
         self.actor_optimizer = Adam(
-            self.actor.initial(random, 0.01), self.actor.mirror(*sides) if sides else None
+            self.actor.initial_weights(random, 0.01), self.actor.mirror(*sides) if sides else None
         )
         self.critic_optimizer = Adam(
-            self.critic.initial(random), self.critic.mirror(sides[0], one) if sides else None
+            self.critic.initial_weights(random),
+            self.critic.mirror(sides[0], one) if sides else None,
         )
         self.actor_optimizer.weights[-n:] = np.log(settings.noise)
         self.average = self.actor_optimizer.weights.copy()
@@ -164,7 +165,7 @@ class PPOLearner(Learner):
     def _stagger_episodes(self) -> None:
         """Stagger the first episodes, so that no round contains only starts or only ends."""
         env = self.environment
-        periods = round(fitted_value(env.task.episode) * env.task.rate)
+        periods = round(require_fitted(env.task.episode) * env.task.rate)
         env.restore({"clock": (np.arange(env.worlds) * periods // env.worlds)[:, None]})
 
     @property
@@ -184,8 +185,8 @@ class PPOLearner(Learner):
             arrays |= {f"{name}.{part}": value for part, value in adam.arrays().items()}
         return arrays
 
-    def _round(self) -> Round:
-        random = self.random()
+    def _run_round(self) -> Round:
+        random = self.round_generator()
         self.statistics.start_round()
         raw, batch = self._collect(random)
         details = self._update(batch, random)
@@ -232,7 +233,7 @@ class PPOLearner(Learner):
         value = self._values(x.reshape(-1, x.shape[-1])).reshape(len(x), -1)
         for t, worlds, last in truncated:
             reward[t, worlds] += settings.discount * self._values(last)
-        advantage = self._advantages(reward, ended, value)
+        advantage = self._compute_advantages(reward, ended, value)
         target = advantage + value[:-1]
         advantage = (advantage - advantage.mean()) / (advantage.std() + MIN_DEVIATION)
         log_likelihood = -0.5 * (noise * noise).sum(-1) - w[-n:].sum()
@@ -242,7 +243,7 @@ class PPOLearner(Learner):
             x[:-1].reshape(rows, -1), action.reshape(rows, -1), *flat
         )
 
-    def _advantages(self, reward: Array, ended: Array, value: Array) -> Array:
+    def _compute_advantages(self, reward: Array, ended: Array, value: Array) -> Array:
         """Compute generalized advantages (Schulman 2016, Eqn. (16))."""
         advantage, accumulated = np.empty_like(reward), np.zeros(reward.shape[1], np.float32)
         decay, discount = self.settings.discount * self.settings.gae_lambda, self.settings.discount

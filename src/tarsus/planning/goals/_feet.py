@@ -7,7 +7,7 @@ import numpy as np
 from casadi import SX
 
 from tarsus.model.mechanism import Candidate
-from tarsus.morphology.feet import feet
+from tarsus.morphology.feet import find_feet
 from tarsus.tasks.base import StateView
 
 
@@ -30,9 +30,9 @@ def dragging(now: StateView, clearance: float) -> SX:
     Each squared speed is weighted by the fraction of the clearance (m) that its foot lacks. This
     makes feet stand still or move up, and few long steps cheaper than many short ones.
     """
-    positions = [position(now, foot) for foot in feet(now.kin.mechanism)]
+    positions = [position(now, foot) for foot in find_feet(now.kin.mechanism)]
     heights, total = now.heights(positions), SX(0)
-    for foot, point, height in zip(feet(now.kin.mechanism), positions, heights, strict=True):
+    for foot, point, height in zip(find_feet(now.kin.mechanism), positions, heights, strict=True):
         gap = point[2] - foot.radius - height
         lack = ca.fmax(1 - ca.fmax(gap, 0) / clearance, 0)
         total += lack * ca.sumsqr(velocity(now, foot))
@@ -45,7 +45,7 @@ def off_balance(now: StateView, wanted: SX) -> SX:
     The capture point is that of a linear inverted pendulum at the standing height, for the velocity
     relative to `wanted`, shape (2,), in m/s.
     """
-    kin, own_feet = now.kin, feet(now.kin.mechanism)
+    kin, own_feet = now.kin, find_feet(now.kin.mechanism)
     middle = sum((position(now, foot)[:2] for foot in own_feet), SX.zeros(2)) / len(own_feet)
     g = float(np.linalg.norm(kin.mechanism.gravity_acceleration))
     excess = ca.mtimes(now.rotation, kin.velocity[0])[:2] - wanted
@@ -55,5 +55,5 @@ def off_balance(now: StateView, wanted: SX) -> SX:
 
 def missing(now: StateView, fraction: float) -> SX:
     """Compute the fraction of missing stance feet, 0 to 1; `fraction` of all feet should stand."""
-    stance = [now.in_contact[foot.name] for foot in feet(now.kin.mechanism)]
+    stance = [now.in_contact[foot.name] for foot in find_feet(now.kin.mechanism)]
     return ca.fmax(1 - sum(stance, SX(0)) / (fraction * len(stance)), 0)

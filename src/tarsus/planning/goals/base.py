@@ -44,7 +44,7 @@ class Goal(ABC):
     def __post_init__(self) -> None:
         check(self)
 
-    def suits(self, mechanism: Mechanism) -> str | None:
+    def why_unsuitable(self, mechanism: Mechanism) -> str | None:
         """Return None, or one sentence that explains why this robot cannot pursue the goal."""
         return None if mechanism.floating else "its base is fixed."
 
@@ -81,6 +81,6 @@ class Goal(ABC):
         """Return the weights of all costs, by name."""
         return {name: getattr(self, name) for name in names_with_role(type(self), "weight")}
 
-    def unweighted(self) -> Self:
+    def with_unit_weights(self) -> Self:
         """Return the goal with all weights 1, the form that is compiled."""
         return replace(self, **dict.fromkeys(self.weights(), 1.0))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import casadi as ca
 from casadi import SX
 
-from tarsus.morphology.feet import feet
+from tarsus.morphology.feet import find_feet
 from tarsus.parameters import parameter, weight
 from tarsus.planning.goals import _feet, _trunk
 from tarsus.planning.goals.base import Goal
@@ -56,7 +56,7 @@ class StepUp(Goal):
         x, y, z = ca.vertsplit(now.kin.world_position[0])
         approach = APPROACH_RATE * (now.command["target"] - x)
         desired = ca.fmin(ca.fmax(approach, -self.speed), self.speed)
-        grounds = now.heights([_feet.position(now, foot) for foot in feet(now.kin.mechanism)])
+        grounds = now.heights([_feet.position(now, foot) for foot in find_feet(now.kin.mechanism)])
         level = sum(grounds, SX(0)) / len(grounds)
         v = ca.mtimes(now.rotation, now.kin.velocity[0])
         return {

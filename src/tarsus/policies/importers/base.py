@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tarsus.errors import InvalidFile, unknown_name
+from tarsus.errors import InvalidFile, unknown_name_error
 from tarsus.policies.contract import Contract, Numbers, Term, as_numbers
 from tarsus.policies.terms import TERMS
 
@@ -68,7 +68,7 @@ def find_term(label: str, **values: Any) -> Term:
     """Find the term with this name or alias; raise UnknownName, with suggestions, otherwise."""
     name = ALIASES.get(label, label)
     if name not in TERMS:
-        raise unknown_name("observation term", label, [*TERMS, *ALIASES])
+        raise unknown_name_error("observation term", label, [*TERMS, *ALIASES])
     return Term(name, label=label, **values)
 
 

@@ -16,7 +16,7 @@ from tarsus.program.codegen.ir_writer import IrWriter
 from tarsus.program.codegen.layout import layout
 from tarsus.program.ir.blocks import BasicBlock, Block, Lookup, Slice, Stamp, While
 from tarsus.program.ir.program import Program
-from tarsus.program.lowering.tape import tape
+from tarsus.program.lowering.tape import create_tape
 
 NAME = re.compile(r"\b[vmi]\d+\b")
 DEFINED = re.compile(r"    const \w+ ([vmi]\d+) = ")
@@ -96,7 +96,7 @@ def plain_function(program: Program, signature: str, operand: Place) -> Code:
     blocks = [block for block in program.blocks if isinstance(block, BasicBlock)]
     if len(blocks) != len(program.blocks) or len(blocks) != 1:
         raise ValueError(f"the program {program.name!r} is not one basic block")
-    lines, helpers = straight(blocks[0], operand)
+    lines, helpers = write_basic_block(blocks[0], operand)
     return Code(f"{signature}\n{{\n{lines}}}\n", frozenset(helpers), 0)
 
 
@@ -117,9 +117,9 @@ def literal(x: float) -> str:
     return repr(x) if math.copysign(1.0, x) > 0 else f"({x!r})"
 
 
-def straight(block: BasicBlock, operand: Place) -> tuple[str, set[str]]:
+def write_basic_block(block: BasicBlock, operand: Place) -> tuple[str, set[str]]:
     """Generate the lines of a basic block, and the helpers that they call."""
-    t, s = tape(block.function), _CWriter()
+    t, s = create_tape(block.function), _CWriter()
     uses, values = t.use_counts(), [""] * len(t.nodes)
     for k, node in enumerate(t.nodes):
         if not uses[k]:
@@ -180,7 +180,7 @@ class _Functions:
 
     def _straight(self, block: BasicBlock, indent: str) -> str:
         name = f"{self.name}_{len(self.made)}"
-        lines, helpers = straight(block, self.slot)
+        lines, helpers = write_basic_block(block, self.slot)
         self.helpers |= helpers
         self.made.append(f"static void {name}({self.record} *d)\n{{\n{lines}}}\n")
         return f"{indent}{name}(d);\n"

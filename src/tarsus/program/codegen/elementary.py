@@ -30,7 +30,7 @@ from tarsus.program.codegen.elementary_steps import (
     log_plus,
     nearest,
     power_of_two,
-    scaled,
+    scale_by_power,
     with_special_logs,
 )
 
@@ -114,7 +114,7 @@ def acos(s: Arithmetic, x: str) -> str:
 def exp(s: Arithmetic, x: str) -> str:
     """Compute the exponential, to 1.5 ulp including gradual underflow."""
     n, q = exp_parts(s, clamp(s, x, *FORMATS[s.bits].exp_range))
-    return scaled(s, s.add(s.const(1.0), q), n)
+    return scale_by_power(s, s.add(s.const(1.0), q), n)
 
 
 def expm1(s: Arithmetic, x: str) -> str:
@@ -179,7 +179,7 @@ def power(s: Arithmetic, x: str, y: str) -> str:
     product = clamp(s, product, -form.power_limit, form.power_limit)
     n = nearest(s, product, one, 1.0)
     r = s.mul(s.add(s.sub(product, n), rest), s.const(table.LN2[s.bits][0]))
-    result = scaled(s, s.add(one, expm1_near_zero(s, r)), n)
+    result = scale_by_power(s, s.add(one, expm1_near_zero(s, r)), n)
     signed = s.select(s.eq(s.floor(halved), halved), result, s.copysign(result, x))
     result = s.select(whole, signed, result)
     return s.select(s.eq(y, zero), one, s.select(s.eq(x, one), one, result))

@@ -133,7 +133,7 @@ def power_of_two(s: Arithmetic, n: str) -> str:
     return s.from_bits(s.integer_op("shl", digits, s.integer(form.digits)))
 
 
-def scaled(s: Arithmetic, x: str, n: str) -> str:
+def scale_by_power(s: Arithmetic, x: str, n: str) -> str:
     """Compute x * 2**n, in two steps for correct overflow and gradual underflow."""
     half = s.floor(s.mul(n, s.const(0.5)))
     return s.mul(s.mul(x, power_of_two(s, half)), power_of_two(s, s.sub(n, half)))

@@ -16,7 +16,7 @@ from tarsus.program.ir.blocks import BasicBlock, Block, ColdLoop, Lookup, Slice,
 from tarsus.program.ir.program import CYCLES, Program
 from tarsus.program.lowering.output_stores import schedule_stores
 from tarsus.program.lowering.spill import Memory
-from tarsus.program.lowering.tape import Node, tape
+from tarsus.program.lowering.tape import Node, create_tape
 
 MIN_OUTLINED_LINES = 500  # of a basic block that is outlined to a separate function
 POINTERS = ("%world", "%tables", "%shared", "%work", "%memory", HANDOVER, SAVED, SLICED)
@@ -115,7 +115,7 @@ class Emitter(ColdCalls):
             assert_never(block)
 
     def _straight(self, block: BasicBlock) -> None:
-        t = self.shell.schedule(tape(block.function), self.target, self._memory_of(block))
+        t = self.shell.schedule(create_tape(block.function), self.target, self._memory_of(block))
         s, outputs = self.writer, (*block.outputs, SPILL)
         begin, first = s.arithmetic, len(s.lines)
         values: list[str] = []
@@ -299,5 +299,5 @@ class Emitter(ColdCalls):
 
 
 def ir_text(program: Program, target: Target, split_blocks: bool = False) -> str:
-    """Generate the LLVM IR of a program's kernel; `split_blocks` as of `Emitter`."""
+    """Generate the LLVM IR of a program's kernel; `split_blocks` as in `Emitter`."""
     return Emitter(program, target, split_blocks=split_blocks).text()

@@ -90,7 +90,7 @@ class IrLines:
     def const(self, x: float) -> str:
         """Write a constant with the same number in every lane."""
         if self.bits == 32:
-            x = _rounded(x)
+            x = _round(x)
         word = f"0x{struct.unpack('<Q', struct.pack('<d', x))[0]:016X}"
         return word if self.lanes == 1 else f"splat ({self.scalar} {word})"
 
@@ -107,5 +107,5 @@ class IrLines:
         return str(x) if self.lanes == 1 else f"splat (i{self.bits} {x})"
 
 
-def _rounded(x: float) -> float:
+def _round(x: float) -> float:
     return ctypes.c_float(x).value

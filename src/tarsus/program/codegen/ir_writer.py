@@ -111,13 +111,13 @@ class IrWriter(IrLines):
 
     def any(self, mask: str) -> str:
         """Write an i1: whether any lane of the mask is set."""
-        return self._reduced("or", mask)
+        return self._reduce_mask("or", mask)
 
     def all(self, mask: str) -> str:
         """Write an i1: whether all lanes of the mask are set."""
-        return self._reduced("and", mask)
+        return self._reduce_mask("and", mask)
 
-    def _reduced(self, how: str, mask: str) -> str:
+    def _reduce_mask(self, how: str, mask: str) -> str:
         if self.lanes == 1:
             return mask
         name = f"i1 @llvm.vector.reduce.{how}.v{self.lanes}i1"

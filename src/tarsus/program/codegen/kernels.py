@@ -13,8 +13,13 @@ from tarsus.program.codegen.ir_writer import IrWriter
 from tarsus.program.codegen.layout import Target, effort_offset, lane_record_size, logged_size
 from tarsus.program.ir.program import Program
 from tarsus.program.lowering.schedule import schedule_on_demand
-from tarsus.program.lowering.spill import Memory, register_pressure, registers_in_memory, spill
-from tarsus.program.lowering.tape import Tape, tape
+from tarsus.program.lowering.spill import (
+    Memory,
+    register_pressure,
+    registers_in_memory,
+    spill_values,
+)
+from tarsus.program.lowering.tape import Tape, create_tape
 
 # values of these bits in the registers of a GPU thread: its 255 less addresses and flags
 GPU_REGISTERS = {32: 235, 64: 105}
@@ -212,12 +217,13 @@ entry:
     def registers_in_memory(self, program: Program, target: Target) -> list[str]:
         looped = [block for block, inside in program.basic_blocks() if inside]
         pressure = {
-            block: register_pressure(schedule_on_demand(tape(block.function))) for block in looped
+            block: register_pressure(schedule_on_demand(create_tape(block.function)))
+            for block in looped
         }
         return registers_in_memory(program, pressure, GPU_REGISTERS[target.bits])
 
     def schedule(self, t: Tape, target: Target, memory: Memory) -> Tape:
-        return spill(schedule_on_demand(t), GPU_REGISTERS[target.bits], memory)
+        return spill_values(schedule_on_demand(t), GPU_REGISTERS[target.bits], memory)
 
 
 class HostThread(GpuThreads):

@@ -25,7 +25,7 @@ def is_float64(number: SX) -> SX:
     return number * (1 + 1e-9) > number
 
 
-def masked(flag: SX, x: SX, least: float = 0.0) -> SX:
+def value_or_zero(flag: SX, x: SX, least: float = 0.0) -> SX:
     """Return x where flag is 1, else 0, as a single operation; not less than `least`.
 
     CasADi would propagate a plain choice with zero through every product that contains it.

@@ -71,12 +71,12 @@ def with_entries(
 
 def have_same_structure(trees: Sequence[Any]) -> bool:
     """Return whether structures differ in variable entries only, and have some."""
-    shapes = [_structure(tree) for tree in trees]
+    shapes = [_describe_structure(tree) for tree in trees]
     has_variables = bool(shapes) and any(None in row for row in shapes[0])
     return has_variables and shapes.count(shapes[0]) == len(shapes)
 
 
-def _structure(tree: Any) -> list[list[float | None]]:
+def _describe_structure(tree: Any) -> list[list[float | None]]:
     """Describe shape, sparsity and constant entries of every expression; None if variable."""
     rows: list[list[float | None]] = []
 

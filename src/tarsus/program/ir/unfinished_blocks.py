@@ -34,7 +34,7 @@ class UnfinishedBlock:
 
 @dataclass(frozen=True)
 class UnfinishedLoop:
-    """Loop with an unfinished body; attributes as of `While`."""
+    """Loop with an unfinished body; attributes as in `While`."""
 
     condition: str
     body: list[Unfinished]

@@ -12,7 +12,7 @@ from operator import or_
 
 from tarsus.program.ir.blocks import BasicBlock, Block, Slice, While
 from tarsus.program.ir.program import Program
-from tarsus.program.lowering.tape import Tape, tape
+from tarsus.program.lowering.tape import Tape, create_tape
 
 GroupMask = int  # one bit per group
 EntryMasks = dict[str, list[GroupMask]]  # mask of each entry of a register
@@ -62,7 +62,7 @@ def analyze_activity(
     result = Activity(all_groups)
     now = {name: [groups] * program.sizes[name] for name, groups in seeds.items()}
     result.ever = _copy(now)
-    result.tapes = {id(block): tape(block.function) for block, _ in program.basic_blocks()}
+    result.tapes = {id(block): create_tape(block.function) for block, _ in program.basic_blocks()}
 
     def visit(block: Block, now: EntryMasks) -> None:
         if isinstance(block, While):

@@ -54,7 +54,7 @@ def available_copies(
 
 def _after_block(block: BasicBlock, copies: Copies, record: set[str]) -> Copies:
     # sources of the entries that the block copies
-    moves, source = _moves(block), dict[Entry, Entry]()
+    moves, source = _find_moves(block), dict[Entry, Entry]()
     for to, read in moves.items():
         if read is not None and (read[0] in record or read in copies):
             source[to] = copies.get(read, read)
@@ -65,7 +65,7 @@ def _after_block(block: BasicBlock, copies: Copies, record: set[str]) -> Copies:
     return {entry: copied for entry, copied in remaining.items() if copied not in changed}
 
 
-def _moves(block: BasicBlock) -> dict[Entry, Entry | None]:
+def _find_moves(block: BasicBlock) -> dict[Entry, Entry | None]:
     """Find the source of each entry that the block writes; None if it is computed."""
     contents, moves = dict[int, Entry](), dict[Entry, Entry | None]()
     for code, to, one, two in instructions(block.function).tolist():

@@ -58,8 +58,8 @@ def cold_interfaces(program: Program, shared: tuple[str, ...] = ()) -> list[Cold
     list of ColdInterface
         Interfaces, in the order of `program.cold_loops`.
     """
-    accesses = [_accesses(program, [loop]) for loop in program.cold_loops]
-    rest = _accesses(program, program.blocks, set(map(id, program.cold_loops)))
+    accesses = [_collect_accesses(program, [loop]) for loop in program.cold_loops]
+    rest = _collect_accesses(program, program.blocks, set(map(id, program.cold_loops)))
     outside = {(name, k) for name in shared for k in range(program.sizes[name])}
     rest.read.update(outside)
     rest.written.update(outside)
@@ -77,7 +77,7 @@ def cold_interfaces(program: Program, shared: tuple[str, ...] = ()) -> list[Cold
     return interfaces
 
 
-def _accesses(
+def _collect_accesses(
     program: Program, blocks: Iterable[Block], skip: Collection[int] = ()
 ) -> EntryAccesses:
     """Collect the accesses of blocks, except loops with the ids in `skip`."""

@@ -58,13 +58,13 @@ def find_fast_path(program: Program, is_cold: Callable[[Block], bool]) -> FastPa
     FastPath or None
         None if there is no such end.
     """
-    return _from_inside_loop(program, is_cold) or _after_loops(program, is_cold)
+    return _from_inside_loop(program, is_cold) or _find_after_loops(program, is_cold)
 
 
-def _after_loops(program: Program, is_cold: Callable[[Block], bool]) -> FastPath | None:
+def _find_after_loops(program: Program, is_cold: Callable[[Block], bool]) -> FastPath | None:
     """Find an end outside of all loops."""
     blocks = program.blocks
-    first = _first_block(blocks, MAX_LENGTH, is_cold)
+    first = _find_first_block(blocks, MAX_LENGTH, is_cold)
     if first is None:
         return None
     return FastPath(tuple(blocks[first:]), available_copies(program, blocks, first)[first:])
@@ -77,9 +77,9 @@ def _from_inside_loop(program: Program, is_cold: Callable[[Block], bool]) -> Fas
     if not loops or not _always_entered(blocks, loops[-1]):
         return None
     loop_index, after = loops[-1], blocks[loops[-1] + 1 :]
-    loop, remaining = blocks[loop_index], MAX_LENGTH - sum(map(_length, after))
+    loop, remaining = blocks[loop_index], MAX_LENGTH - sum(map(_count_length, after))
     assert isinstance(loop, While)
-    first = _first_block(loop.body, remaining, is_cold) if remaining >= 0 else None
+    first = _find_first_block(loop.body, remaining, is_cold) if remaining >= 0 else None
     if first is None:
         return None
     # copies that are available in every iteration
@@ -89,14 +89,14 @@ def _from_inside_loop(program: Program, is_cold: Callable[[Block], bool]) -> Fas
     return FastPath((*loop.body[first:], *after), copies, loop, len(loop.body) - first)
 
 
-def _first_block(
+def _find_first_block(
     blocks: Sequence[Block], max_length: int, is_cold: Callable[[Block], bool]
 ) -> int | None:
     """Find the first cold loop with at most `max_length` instructions after it."""
     length, first = 0, None
     for k in range(len(blocks) - 1, -1, -1):
         block = blocks[k]
-        length += _length(block)
+        length += _count_length(block)
         if length > max_length or not isinstance(block, BasicBlock | While | ColdLoop):
             break
         if is_cold(block):
@@ -104,7 +104,7 @@ def _first_block(
     return first
 
 
-def _length(block: Block) -> int:
+def _count_length(block: Block) -> int:
     """Count the instructions of a basic block; 0 for a loop, which the fast path skips."""
     return block.function.n_instructions() if isinstance(block, BasicBlock) else 0
 

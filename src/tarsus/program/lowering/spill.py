@@ -37,7 +37,7 @@ class Memory:
     spill: int
 
 
-def spill(t: Tape, registers: int, memory: Memory) -> Tape:
+def spill_values(t: Tape, registers: int, memory: Memory) -> Tape:
     """Add spill code to a tape, so that at most `registers` values are live.
 
     It has three more operations: `store` writes its argument to an output slot, `reload` loads it
@@ -58,7 +58,7 @@ def spill(t: Tape, registers: int, memory: Memory) -> Tape:
     Tape
         Tape with stores and reloads.
     """
-    return _Spiller(t, registers, memory).spilled()
+    return _Spiller(t, registers, memory).spill_tape()
 
 
 def registers_in_memory(
@@ -87,16 +87,16 @@ def registers_in_memory(
     fast = {name for block in small for name in block.inputs} - {
         name for block in large for name in block.inputs
     }
-    fast |= {name for block in pressure for name in block.outputs} | _scalars(program.blocks)
+    fast |= {name for block in pressure for name in block.outputs} | _find_scalars(program.blocks)
     return [r.name for r in program.of_kind("temporary") if r.name not in fast]
 
 
-def _scalars(blocks: tuple[object, ...]) -> set[str]:
+def _find_scalars(blocks: tuple[object, ...]) -> set[str]:
     """Find conditions of loops, indices and results of look-ups, and slices."""
     names: set[str] = set()
     for block in blocks:
         if isinstance(block, While):
-            names |= {block.condition} | _scalars(block.body)
+            names |= {block.condition} | _find_scalars(block.body)
         elif isinstance(block, Lookup):
             names |= {block.index, block.output}
         elif isinstance(block, Slice):
@@ -159,7 +159,7 @@ class _Spiller:
             for a in set(t.nodes[k].args) if used[k] else ():
                 self.uses[a].append(k)
 
-    def spilled(self) -> Tape:
+    def spill_tape(self) -> Tape:
         used = self.t.use_counts()
         for k, node in enumerate(self.t.nodes):
             if used[k]:

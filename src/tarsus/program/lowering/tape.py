@@ -82,7 +82,7 @@ class Tape:
         return counts
 
 
-def tape(function: ca.Function) -> Tape:
+def create_tape(function: ca.Function) -> Tape:
     """Create the tape of a straight-line function of SX."""
     return _fuse_multiply_adds(_share_reciprocals(_form_selects(_read(function))))
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tarsus.errors import InvalidValue, unknown_name
+from tarsus.errors import InvalidValue, unknown_name_error
 from tarsus.program.codegen.layout import Target, layout
 from tarsus.program.ir.program import Program
 
@@ -109,7 +109,7 @@ class Backend(ABC):
 
     def _entries(self, name: str) -> slice:
         if name not in self._offsets:
-            raise unknown_name("register", name, self._offsets)
+            raise unknown_name_error("register", name, self._offsets)
         offset = self._offsets[name]
         return slice(offset, offset + self.program.sizes[name])
 

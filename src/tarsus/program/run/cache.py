@@ -50,7 +50,7 @@ def source_hash(compiler: Path = COMPILER) -> str:
 def read(name: str) -> bytes | None:
     """Read the object cached under a name; None if it is missing, damaged or not the user's."""
     try:
-        content = _files().content(cache_folder(), name, MAX_SIZE)
+        content = _choose_file_module().content(cache_folder(), name, MAX_SIZE)
     except (OSError, RuntimeError):  # no such file, or no home folder
         return None
     except UntrustedCacheFile as reason:
@@ -67,14 +67,14 @@ def write(name: str, code: bytes) -> None:
     """
     try:
         cache_folder().mkdir(mode=stat.S_IRWXU, parents=True, exist_ok=True)
-        _files().replace(cache_folder(), name, code + _checksum(name, code))
+        _choose_file_module().replace(cache_folder(), name, code + _checksum(name, code))
     except (OSError, RuntimeError):
         return
     except UntrustedCacheFile as reason:
         _warn(str(reason))
 
 
-def _files() -> ModuleType:
+def _choose_file_module() -> ModuleType:
     """Choose the module for files that only the user can write, on this system."""
     return profile_files if WINDOWS else owned_files
 

@@ -90,7 +90,7 @@ class ColdFunctions:
         requests = addresses.from_address(module[REQUEST])
         for k, request in enumerate(self._requests):
             requests[k] = ctypes.cast(request, ctypes.c_void_p)
-        ctypes.c_void_p.from_address(module[PAUSE]).value = _pause()
+        ctypes.c_void_p.from_address(module[PAUSE]).value = _find_pause()
 
     def load(self, number: int) -> None:
         """Compile a function and write its address to the table, unless that is done."""
@@ -156,7 +156,7 @@ def _report_waiting(waits: bool) -> None:
 
 
 @cache
-def _pause() -> int | None:
+def _find_pause() -> int | None:
     """Find the address of a system function that sleeps or yields."""
     if sys.platform == "win32":
         wait = ctypes.WinDLL("kernel32").SwitchToThread

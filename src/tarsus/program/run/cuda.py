@@ -137,7 +137,7 @@ def _load(program: Program, bits: int, device: int) -> CudaKernel:
     with cupy.cuda.Device(device) as current:
         cupy.cuda.runtime.free(0)  # creates the driver's context
         module = cupy.cuda.function.Module()
-        module.load(_machine_code(cupy, program, bits, current.compute_capability))
+        module.load(_load_machine_code(cupy, program, bits, current.compute_capability))
         function = module.get_function("kernel")
         driver = cupy.cuda.driver
         names = ("NUM_REGS", "LOCAL_SIZE_BYTES", "MAX_THREADS_PER_BLOCK")
@@ -145,7 +145,7 @@ def _load(program: Program, bits: int, device: int) -> CudaKernel:
         return CudaKernel(function, *(driver.funcGetAttribute(a, function.ptr) for a in attributes))
 
 
-def _machine_code(cupy: Any, program: Program, bits: int, capability: str) -> bytes:
+def _load_machine_code(cupy: Any, program: Program, bits: int, capability: str) -> bytes:
     """Load the code for this GPU, from the cache or from the driver's assembler."""
     # the cache key has everything that affects the code
     chip, version = chip_for(capability), cupy.cuda.runtime.driverGetVersion()

@@ -12,7 +12,7 @@ from tarsus.program.codegen.tangent_kernel import DirectionLanes, SharedLayout
 from tarsus.program.ir.program import Program
 from tarsus.program.run import machine, native
 from tarsus.program.run.backend import Array
-from tarsus.program.run.worlds import aligned
+from tarsus.program.run.worlds import aligned_zeros
 
 
 class Directions:
@@ -30,11 +30,11 @@ class Directions:
     """
 
     def __init__(self, program: Program, varying: Collection[str], ends: Mapping[str, int]) -> None:
-        lanes, count = machine.host().lanes(64), max(ends.values())
+        lanes, count = machine.detect_host().lanes(64), max(ends.values())
         shell = DirectionLanes(frozenset(varying), lanes, _groups(ends, lanes))
         self.program, self.count, self._layout = program, count, SharedLayout(program, shell)
-        self.record = aligned((record_size(program),), np.dtype(float))
-        self._shared = aligned((self._layout.size,), np.dtype(float))
+        self.record = aligned_zeros((record_size(program),), np.dtype(float))
+        self._shared = aligned_zeros((self._layout.size,), np.dtype(float))
         self._offsets = layout(program)[0]
         self._kernel, self._cold = native.compile_directions(program, shell)
         self._tables = [np.ascontiguousarray(t, float) for t in program.tables.values()]

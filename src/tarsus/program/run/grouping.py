@@ -80,7 +80,7 @@ class Grouping:
         return self._cached_order
 
     def reset_backoff(self) -> None:
-        """Check soon again, because worlds were set to other states."""
+        """Check again soon, because worlds were set to other states."""
         self._backoff = 1.0
 
     def steps(self) -> float:

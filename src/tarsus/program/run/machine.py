@@ -36,7 +36,7 @@ class Host:
 
 
 @cache
-def host() -> Host:
+def detect_host() -> Host:
     """Detect the CPU of this process."""
     features = llvm.get_host_cpu_features()
     widths = [width for name, width in VECTOR_BITS.items() if features.get(name)]
@@ -44,7 +44,7 @@ def host() -> Host:
 
 
 @cache
-def compiler(optimized: bool) -> llvm.TargetMachine:
+def create_target_machine(optimized: bool) -> llvm.TargetMachine:
     """Create the target machine.
 
     It uses optimization level 1, whose code is as fast as that of level 2 and takes three quarters
@@ -56,19 +56,19 @@ def compiler(optimized: bool) -> llvm.TargetMachine:
     llvm.initialize_native_asmparser()
     target = llvm.Target.from_default_triple()
     return target.create_target_machine(
-        cpu=host().cpu,
-        features=host().features,
+        cpu=detect_host().cpu,
+        features=detect_host().features,
         opt=1 if optimized else 0,
         reloc="pic",
         codemodel="small",
     )
 
 
-def module(text: str, target_machine: llvm.TargetMachine) -> llvm.ModuleRef:
+def parse_module(text: str, target_machine: llvm.TargetMachine) -> llvm.ModuleRef:
     """Parse a module, and optimize it if the target machine optimizes."""
     parsed = llvm.parse_assembly(text)
     parsed.verify()
-    if target_machine is compiler(True):
+    if target_machine is create_target_machine(True):
         _optimize(parsed, target_machine)
     return parsed
 
@@ -91,9 +91,9 @@ def _optimize(parsed: llvm.ModuleRef, target_machine: llvm.TargetMachine) -> Non
 
 def compile_to_assembly(text: str, target_machine: llvm.TargetMachine) -> str:
     """Compile a module to assembly text."""
-    return target_machine.emit_assembly(module(text, target_machine))
+    return target_machine.emit_assembly(parse_module(text, target_machine))
 
 
 def compile_module(text: str, target_machine: llvm.TargetMachine) -> bytes:
     """Compile a module to object code."""
-    return target_machine.emit_object(module(text, target_machine))
+    return target_machine.emit_object(parse_module(text, target_machine))

@@ -29,7 +29,7 @@ from tarsus.program.ir.program import Program
 from tarsus.program.run import cache as disk
 from tarsus.program.run import machine
 from tarsus.program.run.cold_functions import ColdFunction, ColdFunctions, Failure
-from tarsus.program.run.machine import compile_module, compiler, host
+from tarsus.program.run.machine import compile_module, create_target_machine, detect_host
 from tarsus.program.run.tiers import optimizes, optimizes_cold
 
 LOG = logging.getLogger(__name__)
@@ -86,11 +86,16 @@ def compile_directions(
 
     def cold_loop(failures: list[Failure], number: int) -> ColdFunction:
         name = f"{build.key}.{number}"
-        code = _code(name, program.name, lambda: emitter(True).cold_module(number), compiler(False))
-        return ColdFunction(_linked(name, code, [NAME]), [], None)
+        code = _load_code(
+            name,
+            program.name,
+            lambda: emitter(True).cold_module(number),
+            create_target_machine(False),
+        )
+        return ColdFunction(_link(name, code, [NAME]), [], None)
 
     emitter = partial(TangentEmitter, program, shell)
-    build = KernelBuild(program, Target(1), shell, optimizes_cold(1, _operations(program)))
+    build = KernelBuild(program, Target(1), shell, optimizes_cold(1, _count_operations(program)))
     signature = [ctypes.c_void_p] * 3
     return _load(build, signature, partial(emitter, not build.optimized), cold_loop)
 
@@ -111,7 +116,7 @@ class KernelBuild:
 
 
 @dataclass(frozen=True, eq=False)
-class Loaded:
+class LoadedKernel:
     """Kernel in memory."""
 
     module: llvm.orcjit.ResourceTracker
@@ -134,22 +139,24 @@ def _load(
             label = f"{program.name}, {build.target.lanes} x float{build.target.bits}"
             if disk.read(f"{key}.o") is None:
                 _warn_if_long(program)
-            code = _code(key, label, lambda: emitter().text(), compiler(build.optimized))
+            code = _load_code(
+                key, label, lambda: emitter().text(), create_target_machine(build.optimized)
+            )
             count = len(program.cold_loops) if compile_cold else 0
-            module = _linked(key, code, ["kernel", *(SYMBOLS if count else ())])
+            module = _link(key, code, ["kernel", *(SYMBOLS if count else ())])
             kernel = ctypes.CFUNCTYPE(None, *signature)(module["kernel"])
             cold = None
             if compile_cold and count:
                 failures = list[Failure]()
                 cold = ColdFunctions(count, module, partial(compile_cold, failures), failures)
-            _loaded[identity] = Loaded(module, kernel, cold)
+            _loaded[identity] = LoadedKernel(module, kernel, cold)
     loaded = _loaded[identity]
     return loaded.kernel, loaded.cold
 
 
 def _warn_if_long(program: Program) -> None:
     """Warn that compilation will take long, before it begins."""
-    count = _operations(program)
+    count = _count_operations(program)
     if count < LONG_PROGRAM:
         return
     warnings.warn(
@@ -165,7 +172,7 @@ def _warn_if_long(program: Program) -> None:
     )
 
 
-def _operations(program: Program) -> int:
+def _count_operations(program: Program) -> int:
     return sum(block.function.n_instructions() for block, _ in program.basic_blocks())
 
 
@@ -179,14 +186,18 @@ def _cold_loop(
         ColdShell(),
     )
     label = f"{part.name}, {target.lanes} x float{target.bits}, its cold loop {number}"
-    optimized = not quick and optimizes_cold(target.lanes, _operations(part))
+    optimized = not quick and optimizes_cold(target.lanes, _count_operations(part))
     tables = [np.ascontiguousarray(t, f"f{target.bits // 8}") for t in part.tables.values()]
     symbols = [NAME, *(SYMBOLS if part.cold_loops else ()), *([TABLES] if tables else ())]
     # its code
     name = f"{_key(part, target, shell, optimized, shared)}.{number}"
     emitter = partial(Emitter, part, target, shell, shared, split_blocks=True)
-    module = _linked(
-        name, _code(name, label, lambda: emitter().cold_function(), compiler(optimized)), symbols
+    module = _link(
+        name,
+        _load_code(
+            name, label, lambda: emitter().cold_function(), create_target_machine(optimized)
+        ),
+        symbols,
     )
     # look-up tables and inner functions
     if tables:
@@ -199,7 +210,7 @@ def _cold_loop(
     return ColdFunction(module, tables, inner)
 
 
-def _code(key: str, label: str, text: Callable[[], str], machine: llvm.TargetMachine) -> bytes:
+def _load_code(key: str, label: str, text: Callable[[], str], machine: llvm.TargetMachine) -> bytes:
     """Load the object code of a module from the cache, or compile it."""
     code, start = disk.read(f"{key}.o"), perf_counter()
     if code is not None:
@@ -223,7 +234,7 @@ def _key(
         program.hot_fingerprint,
         target,
         optimizes() if optimized is None else optimized,
-        host(),
+        detect_host(),
         llvm.llvm_version_info,
         llvmlite.__version__,
         disk.source_hash(),
@@ -236,19 +247,19 @@ def _key(
 def compile_to_assembly(program: Program, target: Target) -> str:
     """Compile a kernel to assembly text."""
     return machine.compile_to_assembly(
-        ir_text(program, target, not optimizes()), compiler(optimizes())
+        ir_text(program, target, not optimizes()), create_target_machine(optimizes())
     )
 
 
 @cache
-def _jit() -> llvm.orcjit.LLJIT:
+def _create_jit() -> llvm.orcjit.LLJIT:
     """Create the just-in-time linker.
 
     JITLink places code and constants next to each other. In fragmented memory LLVM's older linker
     places them farther apart than code can address. On Windows the older one is used, because
     JITLink does not support all relocations of its objects.
     """
-    compiler(optimizes())
+    create_target_machine(optimizes())
     return llvm.create_lljit_compiler(use_jit_link=sys.platform != "win32")
 
 
@@ -263,12 +274,12 @@ def _from_windows() -> dict[str, int]:
     return {name: address for name, address in pairs if address is not None}
 
 
-_loaded: dict[Any, Loaded] = {}
+_loaded: dict[Any, LoadedKernel] = {}
 _linking = RLock()  # names of libraries must be unique
 _libraries = counting()
 
 
-def _linked(key: str, code: bytes, symbols: Sequence[str]) -> llvm.orcjit.ResourceTracker:
+def _link(key: str, code: bytes, symbols: Sequence[str]) -> llvm.orcjit.ResourceTracker:
     """Link object code in memory, and return the addresses of its symbols."""
     library = llvm.JITLibraryBuilder().add_current_process().add_object_img(code)
     for symbol in symbols:
@@ -276,4 +287,4 @@ def _linked(key: str, code: bytes, symbols: Sequence[str]) -> llvm.orcjit.Resour
     for name, address in _from_windows().items():
         library = library.import_symbol(name, address)
     with _linking:
-        return library.link(_jit(), f"tarsus_{key}_{next(_libraries)}")
+        return library.link(_create_jit(), f"tarsus_{key}_{next(_libraries)}")

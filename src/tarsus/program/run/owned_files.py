@@ -40,18 +40,18 @@ def content(path: Path, name: str, max_size: int) -> bytes:
     UntrustedCacheFile
         If another user could have written it.
     """
-    with _opened(path) as folder:
-        return _content(folder, path / name, max_size)
+    with _open_folder(path) as folder:
+        return _read_file(folder, path / name, max_size)
 
 
 def replace(path: Path, name: str, content: bytes) -> None:
     """Write a temporary file and rename it; raise OSError or UntrustedCacheFile."""
-    with _opened(path) as folder:
+    with _open_folder(path) as folder:
         _replace(folder, name, content)
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[int]:
+def _open_folder(path: Path) -> Iterator[int]:
     """Open a folder, so that a rename cannot redirect what is done in it."""
     folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     try:
@@ -61,7 +61,7 @@ def _opened(path: Path) -> Iterator[int]:
         os.close(folder)
 
 
-def _content(folder: int, path: Path, max_size: int) -> bytes:
+def _read_file(folder: int, path: Path, max_size: int) -> bytes:
     """Read a regular file; follow no link and wait for no pipe."""
     what = f"the file {path}"
     try:
@@ -73,7 +73,7 @@ def _content(folder: int, path: Path, max_size: int) -> bytes:
     try:
         status = os.fstat(file)
         if not stat.S_ISREG(status.st_mode) or status.st_size > max_size:
-            raise UntrustedCacheFile(f"{what} is not a regular file or too large")
+            raise UntrustedCacheFile(f"{what} is not a regular file, or is too large")
         _check_owner(status, what)
         with open(file, "rb", closefd=False) as opened:
             return opened.read(status.st_size)

@@ -21,7 +21,7 @@ def content(path: Path, name: str, max_size: int) -> bytes:
     file = path / name
     status = os.lstat(file)
     if not stat.S_ISREG(status.st_mode) or status.st_size > max_size:
-        raise UntrustedCacheFile(f"the file {file} is not a regular file or too large")
+        raise UntrustedCacheFile(f"the file {file} is not a regular file, or is too large")
     return file.read_bytes()
 
 

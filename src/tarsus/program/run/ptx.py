@@ -125,20 +125,20 @@ def resources(text: str, chip: str = CHIP, seconds: float | None = None) -> Reso
             raise UnmetCondition(
                 f"ptxas cannot assemble the kernel: {error.splitlines()[0]}", "ptxas"
             )
-        code = _code_bytes(binary)
+        code = _read_code_bytes(binary)
     report = done.stdout + done.stderr
     return Resources(
         registers=_number(r"Used (\d+) registers", report),
         spill_stores=_number(r"(\d+) bytes spill stores", report),
         spill_loads=_number(r"(\d+) bytes spill loads", report),
-        planned_stores=_planned("st", text),
-        planned_loads=_planned("ld", text),
+        planned_stores=_count_planned("st", text),
+        planned_loads=_count_planned("ld", text),
         stack=_number(r"(\d+) bytes stack frame", report),
         code=code,
     )
 
 
-def _planned(op: str, text: str) -> int:
+def _count_planned(op: str, text: str) -> int:
     return sum(
         int(bits) // 8 for bits in re.findall(rf"\b{op}\.(?:volatile\.)?local\.[a-z](\d+)", text)
     )
@@ -149,7 +149,7 @@ def _number(pattern: str, text: str) -> int:
     return int(match.group(1)) if match else 0
 
 
-def _code_bytes(binary: Path) -> int:
+def _read_code_bytes(binary: Path) -> int:
     """Read the size of the code section of a cubin, an ELF file with 64-bit headers."""
     data = binary.read_bytes()
     table, entry, count, names = (

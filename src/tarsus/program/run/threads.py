@@ -63,7 +63,7 @@ class HostLauncher(Launcher):
         """Do nothing: a kernel has ended when `start` returns."""
 
     def describe(self, kernel: Any) -> dict[str, Any]:
-        return {"name": f"{machine.host().cpu}, one thread after the other"}
+        return {"name": f"{machine.detect_host().cpu}, one thread after the other"}
 
     def to_host(self, array: Any) -> Array:
         return np.array(array)

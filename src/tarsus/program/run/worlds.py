@@ -60,13 +60,13 @@ class Worlds(Backend):
         lanes: int | None = None,
         quick: bool = False,
     ) -> None:
-        width = machine.host().lanes(bits)
+        width = machine.detect_host().lanes(bits)
         # the worlds and their kernel
         self.threads, self.lanes = threads, lanes or (width if worlds > width // 4 else 1)
         super().__init__(program, worlds, Target(self.lanes, bits))
         self.groups = -(-worlds // self.lanes)
         size = lane_record_size(program, self.target)
-        self.data = aligned((self.groups, size, self.lanes), self.dtype)
+        self.data = aligned_zeros((self.groups, size, self.lanes), self.dtype)
         self._kernel, self._cold = native.compile_kernel(program, self.target, quick)
         self._failures = self._cold.failures if self._cold else []
         self._tables = [np.ascontiguousarray(t, self.dtype) for t in program.tables.values()]
@@ -112,7 +112,7 @@ class Worlds(Backend):
     def buffer(self, name: str, dtype: type | None = None) -> Array:
         """Create an array for `read`: (worlds padded to full groups, size)."""
         shape = (self.groups * self.lanes, self.program.sizes[name])
-        return aligned(shape, np.dtype(dtype or self.dtype))
+        return aligned_zeros(shape, np.dtype(dtype or self.dtype))
 
     def read(self, name: str, into: Array) -> None:
         """Copy a register of all worlds to an array from `buffer`."""
@@ -172,7 +172,7 @@ class Worlds(Backend):
             self._run(steps, None)
 
     def record(self, steps: int) -> dict[str, Array]:
-        log = aligned((steps, self.groups, logged_size(self.program), self.lanes), self.dtype)
+        log = aligned_zeros((steps, self.groups, logged_size(self.program), self.lanes), self.dtype)
         orders = self._run(steps, log)
         registers, offset = {}, 0
         for register in self.program.of_kind("state") + self.program.of_kind("report"):
@@ -260,7 +260,7 @@ class Worlds(Backend):
         return self._pool[1]
 
 
-def aligned(shape: tuple[int, ...], dtype: np.dtype) -> Array:
+def aligned_zeros(shape: tuple[int, ...], dtype: np.dtype) -> Array:
     """Create zeros, aligned so that no vector straddles two cache lines."""
     size = int(np.prod(shape)) * dtype.itemsize
     raw = np.zeros(size + ALIGNMENT, dtype=np.uint8)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tarsus.contact.base import ForceLaw
 from tarsus.errors import UnmetCondition
 from tarsus.model.mechanism import Mechanism
-from tarsus.parameters.declare import declared
+from tarsus.parameters.declare import declared_fields
 from tarsus.simulation.physical_range import MAX_POSITION, max_rates
 from tarsus.simulation.stable_steps import recommended_step
 from tarsus.simulation.step_program import Plan
@@ -125,7 +125,7 @@ def find_fault(
     )
 
 
-def advice(plan: Plan, q: NDArray[np.float64], dt: float) -> str:
+def complete_with_advice(plan: Plan, q: NDArray[np.float64], dt: float) -> str:
     """Complete the error sentence by advice that may keep the run from diverging.
 
     It names only what the simulation does not do already.
@@ -145,7 +145,7 @@ def advice(plan: Plan, q: NDArray[np.float64], dt: float) -> str:
         remedies.append(f"dt = {limit:g} s or less" if limit < dt else "a smaller dt")
     if plan.scene.mechanism.actuators and plan.controller is None:
         remedies.append("smaller torques")
-    elif plan.scene.mechanism.actuators and declared(type(plan.controller)):
+    elif plan.scene.mechanism.actuators and declared_fields(type(plan.controller)):
         remedies.append("softer gains")
     if isinstance(plan.scene.law, ForceLaw) and plan.scene.candidates:
         remedies.append("the law 'moreau'")

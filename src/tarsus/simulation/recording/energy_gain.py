@@ -12,7 +12,7 @@ MAX_LIFT = 0.01  # m; energy gain without a warning, as height of the robot
 MAX_SHARE = 0.01  # of the initial kinetic energy, without gravity
 
 
-def energy_gained(log: xr.Dataset) -> float:
+def energy_gain(log: xr.Dataset) -> float:
     """Compute the largest energy gain of any world at any time, in J.
 
     That is the energy beyond that at the start and the work of motors and pushes; energy in the

@@ -30,7 +30,7 @@ def foot_names(log: xr.Dataset, robot: Mechanism) -> dict[str, str]:
     of_candidates = {c.name: robot.bodies[c.body].name for c in robot.candidates}
     groups: dict[str, list[str]] = {}
     for name in names:
-        groups.setdefault(_body(name, of_candidates), []).append(name)
+        groups.setdefault(_find_body(name, of_candidates), []).append(name)
     result, used = dict[str, str](), set[str]()
     for body, own in groups.items():
         stems = {re.sub(r"_\d+$", "", name) for name in own}
@@ -41,7 +41,7 @@ def foot_names(log: xr.Dataset, robot: Mechanism) -> dict[str, str]:
     return result
 
 
-def by_foot(log: xr.Dataset) -> xr.Dataset:
+def combine_by_foot(log: xr.Dataset) -> xr.Dataset:
     """Combine the contact points of every foot or other body to one row.
 
     Forces, impulses and energies are sums, `gap` is the least one and `contact_point` the center of
@@ -58,12 +58,14 @@ def by_foot(log: xr.Dataset) -> xr.Dataset:
     if len(rows) == len(names):
         return log
     per_contact = [str(name) for name, values in log.data_vars.items() if "contact" in values.dims]
-    combined = [_combined(log[per_contact].isel(contact=own), name) for name, own in rows.items()]
+    combined = [
+        _combine_points(log[per_contact].isel(contact=own), name) for name, own in rows.items()
+    ]
     feet_rows = xr.concat(combined, "contact")
     return log.drop_dims("contact").merge(feet_rows).assign_attrs(log.attrs)
 
 
-def _combined(points: xr.Dataset, name: str) -> xr.Dataset:
+def _combine_points(points: xr.Dataset, name: str) -> xr.Dataset:
     """Combine contact points to one row."""
     closed, normal = points["state"] > 0, points["force_contact"].sel(axis="normal", drop=True)
     gap, least = points["gap"], points["gap"].min("contact")
@@ -100,20 +102,20 @@ def _combined(points: xr.Dataset, name: str) -> xr.Dataset:
     return xr.Dataset(row).expand_dims({"contact": [name]}).transpose(*order, "contact", ...)
 
 
-def _body(name: str, bodies: dict[str, str]) -> str:
+def _find_body(name: str, bodies: dict[str, str]) -> str:
     """Find the body of a contact, by name of its candidate or its span; else the contact's name."""
     starts = [name, *(name[: mark.start()] for mark in POINT_MARKS.finditer(name))]
     return next((bodies[start] for start in starts if start in bodies and ":" not in name), name)
 
 
 def _robot(log: xr.Dataset) -> Robot | None:
-    return _robot_of(
+    return _load_robot_once(
         tuple((key, str(log.attrs[key])) for key in SOURCE_ATTRIBUTES if key in log.attrs)
     )
 
 
 @lru_cache(maxsize=CACHE_SIZE)
-def _robot_of(attributes: tuple[tuple[str, str], ...]) -> Robot | None:
+def _load_robot_once(attributes: tuple[tuple[str, str], ...]) -> Robot | None:
     """Load a robot once for all tables of a log; None if it is not available."""
     try:
         return robot_of(xr.Dataset(attrs=dict(attributes)))

@@ -108,7 +108,7 @@ def impact_variables(
         values[name] = ("time", "world", "contact", "axis"), by_contact
 
     # one row per recorded impact
-    rows, step, world = _rows(plan, records)
+    rows, step, world = _collect_rows(plan, records)
     if not len(rows):
         return values
     parts = _parts(plan.scene.mechanism, rows)
@@ -143,21 +143,25 @@ def impacts_lost(plan: Plan, records: Mapping[str, Array]) -> int:
     return int(np.maximum(counts - _slots(plan, records), 0).sum())
 
 
-def _size(plan: Plan) -> int:
+def _count_values_per_slot(plan: Plan) -> int:
     """Count the values in one slot."""
     mechanism = plan.scene.mechanism
     return slot_size(mechanism.nq, mechanism.nu, len(plan.scene.candidates))
 
 
 def _slots(plan: Plan, records: Mapping[str, Array]) -> int:
-    return records["impact_rows"].shape[-1] // _size(plan)
+    return records["impact_rows"].shape[-1] // _count_values_per_slot(plan)
 
 
-def _rows(plan: Plan, records: Mapping[str, Array]) -> tuple[Array, Array, Array]:
+def _collect_rows(plan: Plan, records: Mapping[str, Array]) -> tuple[Array, Array, Array]:
     """Collect the filled slots (rows, size), their steps and their worlds, in order of time."""
     steps, count = records["impact_count"].shape[:2]
     slots = _slots(plan, records)
-    rows = records["impact_rows"].astype(float).reshape(steps, count, slots, _size(plan))
+    rows = (
+        records["impact_rows"]
+        .astype(float)
+        .reshape(steps, count, slots, _count_values_per_slot(plan))
+    )
     filled = np.arange(slots) < records["impact_count"]
     step, world, slot = np.nonzero(filled)
     if not len(step):
@@ -178,7 +182,7 @@ def _evaluate_rows(
     plan: Plan, worlds: Backend, parts: Mapping[str, Array], world: Array
 ) -> dict[str, Array]:
     """Compute contact velocities and energies of every row."""
-    program = _impact_program(plan)
+    program = _trace_impact_program(plan)
     samples = {"q": parts["q"], "u0": parts["u_before"], "u1": parts["u_after"]}
     for register in program.of_kind("parameter"):
         if register.name not in samples:
@@ -187,7 +191,7 @@ def _evaluate_rows(
 
 
 @lru_cache(maxsize=CACHE_SIZE)
-def _impact_program(plan: Plan) -> Program:
+def _trace_impact_program(plan: Plan) -> Program:
     """Trace contact velocities before and after (3n,) and energies as functions of q, u0 and u1."""
     b = Builder(f"{plan.scene.mechanism.name}_impacts")
     scene, inertias = varied_scene(plan, rnea.body_inertias, b)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from tarsus.program.run.backend import Backend
 from tarsus.simulation.step_program import Plan
 from tarsus.stepping.joint_states import CREEP_RATE, CREEP_RATE_FLOAT32
-from tarsus.stepping.lockable_joints import all_lockable
+from tarsus.stepping.lockable_joints import find_lockable_joints
 
 Array = NDArray[Any]
 MIN_TURN_RATIO = 10.0  # of the creep rate; faster joints slide
@@ -24,7 +24,7 @@ def friction_limits(plan: Plan, worlds: Backend) -> Array:
     mechanism = plan.scene.mechanism
     bodies = zip(mechanism.bodies, mechanism.u_slices, strict=True)
     joints = {k: body.joint for body, u_slice in bodies for k in range(u_slice.start, u_slice.stop)}
-    places = [row.u for row in all_lockable(plan.scene) if row.has_friction]
+    places = [row.u for row in find_lockable_joints(plan.scene) if row.has_friction]
     places = [u for u in places if joints[u].friction is None]
     limits = np.zeros((1, mechanism.nu))
     limits[:, places] = [joints[u_slice].dry_friction for u_slice in places]

@@ -15,14 +15,14 @@ from scipy.io import netcdf_file
 from tarsus.contact.base import Law
 from tarsus.dynamics import loop_constraints
 from tarsus.errors import InvalidFile, WarningRecord, join_names
-from tarsus.files import atomic_write, is_file, missing_file
+from tarsus.files import atomic_write, is_file, missing_file_error
 from tarsus.model.mechanism import Mechanism
-from tarsus.parameters import Role, declared
+from tarsus.parameters import Role, declared_fields
 from tarsus.program.run.backend import Backend
 from tarsus.simulation import sensors
 from tarsus.simulation.recording import variables
 from tarsus.simulation.recording.empty_dimensions import drop_empty
-from tarsus.simulation.recording.energy_gain import energy_gained, gain_warnings
+from tarsus.simulation.recording.energy_gain import energy_gain, gain_warnings
 from tarsus.simulation.recording.impact_table import impact_variables, impacts_lost
 from tarsus.simulation.recording.joint_friction import friction_limits, friction_residual
 from tarsus.simulation.recording.log_hooks import run_hooks
@@ -79,11 +79,11 @@ def build_log(
         **contacts,
         "iterations": (each, records["iterations"][..., 0].astype(np.int32)),
         "converged": (each, records["converged"][..., 0].astype(np.int8)),
-        **_stage_variables(scene.law, records),
-        **_terms_variables(records),
+        **_build_stage_variables(scene.law, records),
+        **_build_terms_variables(records),
         **variables.energy_variables(reports, solved, reports["stored"]),
         **variables.balance_variables(reports, grounded, -mechanism.gravity_acceleration[2]),
-        **_joint_variables(plan, worlds, reports, records, dt),
+        **_build_joint_variables(plan, worlds, reports, records, dt),
         **_loop_variables(mechanism, reports, records["bilateral"], dt),
         **impact_variables(plan, worlds, records, t0),
         **sensors.log_variables(plan, worlds, records),
@@ -98,8 +98,8 @@ def build_log(
         "world": np.arange(count)
     }
     log = variables.add_descriptions(xr.Dataset(variables_of_log, labels))
-    log.attrs.update(_law_attributes(scene.law, worlds) | {"dt": dt})
-    log.attrs.update(energy_gained=energy_gained(log))
+    log.attrs.update(_collect_law_attributes(scene.law, worlds) | {"dt": dt})
+    log.attrs.update(energy_gained=energy_gain(log))
     log.attrs.update(
         fast_steps=int(reports["fast"].sum()), impacts_lost=impacts_lost(plan, records)
     )
@@ -109,7 +109,7 @@ def build_log(
     return drop_empty(log.squeeze("world", drop=True) if count == 1 else log)
 
 
-def _joint_variables(
+def _build_joint_variables(
     plan: Plan,
     worlds: Backend,
     reports: Mapping[str, Array],
@@ -182,7 +182,7 @@ def _loop_variables(
     return values
 
 
-def _stage_variables(law: Law, records: Mapping[str, Array]) -> dict[str, Any]:
+def _build_stage_variables(law: Law, records: Mapping[str, Array]) -> dict[str, Any]:
     """Build the variable that names the solver's stage of each step, if the law has stages."""
     if "stage" not in records:
         return {}
@@ -194,7 +194,7 @@ def _stage_variables(law: Law, records: Mapping[str, Array]) -> dict[str, Any]:
     return {"solver_stage": (("time", "world"), stage, meanings)}
 
 
-def _terms_variables(records: Mapping[str, Array]) -> dict[str, Any]:
+def _build_terms_variables(records: Mapping[str, Array]) -> dict[str, Any]:
     """Build the velocity of the velocity terms, if the stepper chooses it."""
     if TERMS_VELOCITY not in records:
         return {}
@@ -206,10 +206,10 @@ def _flag_meanings(names: Sequence[str]) -> str:
     return " ".join(name.replace(" ", "_") for name in names)
 
 
-def _law_attributes(law: Law, worlds: Backend) -> dict[str, float | str]:
+def _collect_law_attributes(law: Law, worlds: Backend) -> dict[str, float | str]:
     """Collect mean over the worlds, unit and role of each of the law's parameters."""
     attributes: dict[str, float | str] = {}
-    for name, declaration in declared(type(law)).items():
+    for name, declaration in declared_fields(type(law)).items():
         if f"law.{name}" in worlds:
             attributes[f"mean_{name}"] = float(worlds.get(f"law.{name}").mean())
             attributes[f"unit_{name}"] = declaration.unit
@@ -298,7 +298,7 @@ def read_log(path: Path) -> xr.Dataset:
         If the file does not exist or cannot be read.
     """
     if not is_file(path):
-        raise missing_file(path, "a log of `tarsus run` (.nc)")
+        raise missing_file_error(path, "a log of `tarsus run` (.nc)")
     try:
         # overlapping variables may be far larger than the file
         with netcdf_file(path, "r", mmap=True) as file:

@@ -15,9 +15,9 @@ import xarray as xr
 
 from tarsus import plugins, registry, robots
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import IncompatibleOptions, InvalidFile, TarsusError, UnknownName, quoted
+from tarsus.errors import IncompatibleOptions, InvalidFile, TarsusError, UnknownName, quote
 from tarsus.files import is_file
-from tarsus.model.digest import digest
+from tarsus.model.digest import hash_robot
 from tarsus.model.read import UnknownOption
 from tarsus.model.robot_files import file_bytes
 from tarsus.simulation.recording.log_schema import check_attributes
@@ -27,10 +27,10 @@ FOLDER_OPTIONS = ("asset_folders", "packages")
 _IN_PYTHON: dict[str, Robot] = {}  # robots of this process without a file, by digest
 
 
-def remember_robot(robot: Robot) -> None:
-    """Store a robot that was made in Python, for readers of this process's logs."""
+def register_robot(robot: Robot) -> None:
+    """Register a robot made in Python, so that logs of this process can recreate it."""
     if not robot.origin.file and robot.name not in registry.names(robots.__name__):
-        _IN_PYTHON[digest(robot)] = robot
+        _IN_PYTHON[hash_robot(robot)] = robot
         for oldest in list(_IN_PYTHON)[:-CACHE_SIZE]:
             _IN_PYTHON.pop(oldest)
 
@@ -53,7 +53,7 @@ def robot_of(run: Mapping[str, Any] | xr.Dataset) -> Robot:
     if file == Path():
         if robot := _IN_PYTHON.get(str(attrs.get("model_sha256"))):
             return robot
-        return _built_in(name, attrs)
+        return _load_built_in(name, attrs)
     if not is_file(file):
         raise InvalidFile(
             f"the robot file of the log does not exist: {file}; name it with --robot FILE.", file
@@ -77,7 +77,7 @@ def scale_masses(robot: Robot, log: xr.Dataset) -> Robot:
     for name, value in zip(scales, np.ravel(registers.get("mass_scale", [])), strict=False):
         scales[name] = np.ravel(value)
     bodies = tuple(
-        replace(body, inertia=body.inertia.scaled(float(scales[body.name][0])))
+        replace(body, inertia=body.inertia.scale(float(scales[body.name][0])))
         if body.name in scales
         else body
         for body in robot.bodies
@@ -85,7 +85,7 @@ def scale_masses(robot: Robot, log: xr.Dataset) -> Robot:
     return replace(robot, bodies=bodies) if scales else robot
 
 
-def _built_in(name: str, attrs: Mapping[str, Any]) -> Robot:
+def _load_built_in(name: str, attrs: Mapping[str, Any]) -> Robot:
     """Load a built-in robot; the error suggests similar names or what to do about other robots."""
     try:
         return _load(name, attrs)
@@ -115,7 +115,7 @@ def _load(source: str | Path, attrs: Mapping[str, Any]) -> Robot:
         if isinstance(error, TarsusError) and not isinstance(error, UnknownOption):
             raise
         raise InvalidFile(
-            f"the log's robot_options {quoted(text)} are not valid for {source}; name the robot"
+            f"the log's robot_options {quote(text)} are not valid for {source}; name the robot"
             " with --robot.",
             "robot_options",
         ) from None

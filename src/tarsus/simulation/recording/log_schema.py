@@ -232,7 +232,7 @@ def _check_dimensions(log: xr.Dataset) -> None:
             )
         values = log.variables[name]
         if values.dtype.kind not in "fiub":
-            raise InvalidFile(f"{name} must hold numbers.", name)
+            raise InvalidFile(f"{name} must contain numbers.", name)
     # sizes and labels
     for dimension, size in SIZES.items():
         if log.sizes.get(dimension, size) != size:
@@ -248,7 +248,7 @@ def _check_dimensions(log: xr.Dataset) -> None:
             stored = labels.values.ravel().tolist()
             words = all(isinstance(label, str) and label.isprintable() for label in stored)
             if labels.dims != (name,) or not words:
-                raise InvalidFile(f"{name} must hold one printable name per entry.", name)
+                raise InvalidFile(f"{name} must contain one printable name per entry.", name)
             if len(set(labels.values.tolist())) < labels.size:
                 raise InvalidFile(f"the names in {name} must be unique.", name)
 

@@ -15,7 +15,7 @@ from tarsus.morphology.interpenetration import find_interpenetrations
 from tarsus.program.run.backend import Array
 from tarsus.simulation.inputs import to_numpy
 from tarsus.simulation.recording import log
-from tarsus.simulation.recording.divergence import Diverged, Fault, advice, find_fault
+from tarsus.simulation.recording.divergence import Diverged, Fault, complete_with_advice, find_fault
 from tarsus.simulation.recording.interrupt import Interrupted
 from tarsus.simulation.recording.partial_log import PartialLog, mark_partial
 from tarsus.simulation.recording.provenance import Setup, log_attributes
@@ -85,7 +85,7 @@ def run_logged(
 
     def part(first: int, last: int) -> xr.Dataset:
         before = max(first - 1, 0)  # the step before shows whether a contact has just closed
-        part_log = _log(run, start, chunks, (before, last))
+        part_log = _build_log(run, start, chunks, (before, last))
         return mark_partial(part_log.isel(time=slice(first - before, None)))
 
     def fault_in(chunk: Records, done: int) -> Fault | None:
@@ -93,7 +93,7 @@ def run_logged(
 
     with PartialLog(to, part) as parts:
         # run until a fault or Ctrl-C; write the steps if a controller fails
-        looked = chunks, parts.look
+        looked = chunks, parts.write_if_due
         try:
             recording = record(worlds, steps, run.dt, fault_in, run.between, looked, progress)
         except Exception:
@@ -101,13 +101,15 @@ def run_logged(
             raise
         message, good = "", sum(len(chunk["q"]) for chunk in chunks)
         if recording.fault is not None:
-            message = recording.fault.message + advice(setup.plan, setup.initial["q"], run.dt)
+            message = recording.fault.message + complete_with_advice(
+                setup.plan, setup.initial["q"], run.dt
+            )
             good = recording.fault.good_steps if worlds.count == 1 else good
         # build the log
         result = None
         if good:
-            result = _log(run, start, chunks, (0, good))
-            messages = [message] if message else _warnings(setup, result)
+            result = _build_log(run, start, chunks, (0, good))
+            messages = [message] if message else _collect_warnings(setup, result)
             result.attrs["warnings"] = "\n".join([*run.warnings, *messages])
             result.attrs["wall_time"] = recording.wall
         parts.finish(result)
@@ -121,15 +123,17 @@ def run_logged(
     return result
 
 
-def _warnings(setup: Setup, result: xr.Dataset) -> list[WarningRecord]:
+def _collect_warnings(setup: Setup, result: xr.Dataset) -> list[WarningRecord]:
     """Collect warnings about a complete log."""
     records = log.log_warnings(setup.robot, result)
     return (
-        records if setup.options.self_collision else records + _passed_through(setup.robot, result)
+        records
+        if setup.options.self_collision
+        else records + _interpenetration_warnings(setup.robot, result)
     )
 
 
-def _log(
+def _build_log(
     run: RunStart, start: Records, chunks: Sequence[Records], span: tuple[int, int]
 ) -> xr.Dataset:
     """Build the log of a range of steps, with the attributes of the run."""
@@ -156,7 +160,7 @@ def _log(
     return result
 
 
-def _passed_through(mechanism: Mechanism, log: xr.Dataset) -> list[WarningRecord]:
+def _interpenetration_warnings(mechanism: Mechanism, log: xr.Dataset) -> list[WarningRecord]:
     """Warn about shapes that passed through each other without self-collision.
 
     Only shapes of the robot (before cuts) that can collide according to its file.

@@ -59,7 +59,7 @@ def encode(log: xr.Dataset, unlimited: str) -> tuple[bytes, bytes]:
             _list(VARIABLE, listed),
         ))  # fmt: skip
     # the data
-    head += b"".join(_padded(v.data.tobytes()) for v in fixed.values())
+    head += b"".join(_pad(v.data.tobytes()) for v in fixed.values())
     rows = [v.data.reshape(count, -1).view(np.uint8).reshape(count, -1) for v in steps.values()]
     padded = [np.pad(row, ((0, 0), (0, -row.shape[1] % 4))) for row in rows]
     return head, np.concatenate(padded, axis=1).tobytes()
@@ -101,11 +101,11 @@ def _values(value: Any) -> bytes:
     """Encode type, count and values of an attribute."""
     if isinstance(value, str | bytes):
         text = value.encode() if isinstance(value, str) else value
-        return struct.pack(">ii", TYPES[CHARACTERS], len(text)) + _padded(text)
+        return struct.pack(">ii", TYPES[CHARACTERS], len(text)) + _pad(text)
     numbers = np.atleast_1d(np.asarray(value))
     kind = numbers.dtype.str[1:]
     data = numbers.astype(f">{kind}").tobytes()
-    return struct.pack(">ii", TYPES[kind], len(numbers)) + _padded(data)
+    return struct.pack(">ii", TYPES[kind], len(numbers)) + _pad(data)
 
 
 def _list(tag: int, parts: list[bytes]) -> bytes:
@@ -113,8 +113,8 @@ def _list(tag: int, parts: list[bytes]) -> bytes:
 
 
 def _name(text: str) -> bytes:
-    return struct.pack(">i", len(text.encode())) + _padded(text.encode())
+    return struct.pack(">i", len(text.encode())) + _pad(text.encode())
 
 
-def _padded(data: bytes) -> bytes:
+def _pad(data: bytes) -> bytes:
     return data + b"\0" * (-len(data) % 4)

@@ -14,7 +14,7 @@ import numpy as np
 from casadi import SX
 from numpy.typing import NDArray
 
-from tarsus.contact.criteria import Solved
+from tarsus.contact.criteria import SolvedContacts
 from tarsus.dynamics import jacobian, loop_constraints, rnea, support_points
 from tarsus.dynamics.free_motion import Drive
 from tarsus.dynamics.kinematics import Kinematics, displace, kinematics
@@ -52,13 +52,13 @@ class Trajectory:
     force: Array
     """Contact forces (S, n, 3) on the robot, world, N."""
     ends: tuple[tuple[int, int], ...]
-    """The body of each contact, and the body that it touches, WORLD: the ground."""
+    """Body of each contact, and the body that it touches; WORLD stands for the ground."""
     normal: Array
     """Unit normals (S, n, 3), world, out of the ground."""
     point: Array | None
     """Contact points (S, n, 3), world, m; None: those of the robot's candidates."""
     correction: Array | None
-    """Added by a hard law (S, n, 3) to velocities after a step, contact frame, m/s; None: zero."""
+    """Velocities (S, n, 3) that a hard law adds after a step, contact frame, m/s; None: zero."""
     gap: Array | None
     """Distances (S, n), m; None: those of the robot's candidates to the ground z = 0."""
     motors: Array | None
@@ -66,8 +66,8 @@ class Trajectory:
     passive: Array | None
     """Generalized forces (S, nu) of joint friction and limits; None: the robot's own damping."""
     constraint: Array | None
-    """Forces (S, nb) of joints that close loops or follow others, along the rows of
-    `loop_constraints`, N or N m; None: they are among the passive ones."""
+    """Forces (S, nb) of loop joints and mimic joints, along the rows of `loop_constraints`, N or
+    N m; None: the passive forces include them."""
     mu: Array | None
     """Friction coefficients (S, n) [1]; None: unknown."""
     e_N: float
@@ -75,14 +75,14 @@ class Trajectory:
     e_T: float
     """Tangential coefficient of restitution [1]."""
     tolerance: float
-    """To which the solver promises its impulses, N s."""
+    """Solver tolerance of the impulses, N s."""
     instant: float
-    """Where in a step the dynamics were evaluated: 0 its start, 1 its end [1]."""
+    """Fraction of the step at which the dynamics were evaluated: 0 start, 1 end [1]."""
     stages: int
     """Number of evaluations of the dynamics per step."""
     terms_velocity: Array | None = None
-    """Velocities (S, nu) of the velocity terms, for steps that conserve momentum in flight; None:
-    those before the steps."""
+    """Velocities (S, nu) at which the velocity terms were evaluated; None: those before the
+    steps."""
     every: int = 1
     """Steps from one row to the next; above 1, the state before a step is not recorded."""
 
@@ -92,7 +92,7 @@ class Trajectory:
         return len(self.force)
 
 
-def solved_steps(run: Trajectory) -> tuple[Solved, dict[str, Array]]:
+def solved_steps(run: Trajectory) -> tuple[SolvedContacts, dict[str, Array]]:
     """Compute contact problems and solutions of a run, and reports of `observing_program`.
 
     If the state before a step is not recorded, the velocities after it are used as those before it.
@@ -128,7 +128,7 @@ def solved_steps(run: Trajectory) -> tuple[Solved, dict[str, Array]]:
     material = {"mu": 0.0 if run.mu is None else run.mu, "e_N": run.e_N, "e_T": run.e_T}
     if run.correction is not None:
         material["correction"] = run.correction
-    return Solved(
+    return SolvedContacts(
         gap, impulse, before, after, tolerance=run.tolerance, dt=run.dt, **material
     ), observed
 
@@ -166,7 +166,11 @@ def observing_program(
     q1, u1 = b.parameter("q1", robot.nq), b.parameter("u1", robot.nu)
     dt, motors = b.parameter("dt"), b.parameter("motors", robot.nu)
     frame, impulse = b.parameter("frame", 9 * n), b.parameter("impulse", 3 * n)
-    sizes = {"point": 3 * n, "passive": robot.nu, "constraint": loop_constraints.count(robot)}
+    sizes = {
+        "point": 3 * n,
+        "passive": robot.nu,
+        "constraint": loop_constraints.count_constraints(robot),
+    }
     sizes[TERMS_VELOCITY] = robot.nu
     given = {name: b.parameter(name, size) for name, size in sizes.items() if name in recorded}
     point, closing = given.get("point"), given.get("constraint")
@@ -195,7 +199,7 @@ def observing_program(
         conserved = conserved_momentum((start, end), inertias, acting, dt)
     step = ObservedStep(
         start=start,
-        seen=kin,
+        evaluated=kin,
         end=end,
         inertias=inertias,
         dt=dt,

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tarsus.contact.base import Law
-from tarsus.contact.criteria import Solved
+from tarsus.contact.criteria import SolvedContacts
 from tarsus.parameters import Role, names_with_role
 from tarsus.program.run.backend import Backend
 from tarsus.program.run.evaluation import evaluate
@@ -47,7 +47,7 @@ class ObservedSteps:
     records: Mapping[str, Array]
     dt: float
     reports: Mapping[str, Array]
-    solved: Solved
+    solved: SolvedContacts
     contacts: Mapping[str, Any]
 
 
@@ -80,9 +80,9 @@ def observe_steps(
     # contacts: impulses in contact frames, compared with the law
     impulse = records["impulse"].reshape(steps, count, n, 3).astype(float)
     vectors = {k: observed[k].reshape(steps, count, n, 3) for k in VECTORS}
-    material = _material(plan.scene.law, worlds, observed["friction"])
+    material = _collect_material(plan.scene.law, worlds, observed["friction"])
     material["correction"] = vectors["correction"]
-    solved = Solved(
+    solved = SolvedContacts(
         observed["gap"], impulse, vectors["before"], vectors["after"], dt=dt, **material
     )
     frame = observed["frame"].reshape(steps, count, n, 3, 3)
@@ -90,7 +90,7 @@ def observe_steps(
     return ObservedSteps(plan, start, records, dt, observed, solved, contacts)
 
 
-def _material(law: Law, worlds: Backend, friction: Array) -> dict[str, Any]:
+def _collect_material(law: Law, worlds: Backend, friction: Array) -> dict[str, Any]:
     """Collect the law's parameters for the criteria, by world, with mu of each contact."""
 
     def of(role: Role, missing: float) -> Array:

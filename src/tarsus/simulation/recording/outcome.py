@@ -49,9 +49,9 @@ class MotionOutcome:
 def classify_motion(robot: Mechanism, log: xr.Dataset) -> MotionOutcome:
     """Classify the motion of the robot in a log of one world."""
     q, dt = log["q"].values, float(log.attrs["dt"])
-    pressing = _pressing_bodies(robot, log)
+    pressing = _find_pressing_bodies(robot, log)
     if not robot.floating:
-        jumps = len(_air_times(np.asarray(pressing.any(axis=1)), dt)) if pressing.size else 0
+        jumps = len(_find_air_times(np.asarray(pressing.any(axis=1)), dt)) if pressing.size else 0
         return MotionOutcome("hopped" if jumps > 1 else "moved", None, 0.0, 0.0, jumps)
     # cut the run at a fall
     points = log["contact_point"].values[..., 2]
@@ -63,8 +63,8 @@ def classify_motion(robot: Mechanism, log: xr.Dataset) -> MotionOutcome:
     lowest = float(max(-path[:, 2].min(), 0.0))
     # lifted feet, and landings on all feet at once
     pressing = pressing[:end]
-    lifted = [_air_times(foot, dt) for foot in pressing.T]
-    flights = _air_times(np.asarray(pressing.any(axis=1)), dt) if pressing.size else []
+    lifted = [_find_air_times(foot, dt) for foot in pressing.T]
+    flights = _find_air_times(np.asarray(pressing.any(axis=1)), dt) if pressing.size else []
     landings, feet = sum(map(len, lifted)), sum(bool(gaps) for gaps in lifted)
     motion: Motion
     if not pressing.any():
@@ -85,7 +85,7 @@ def classify_motion(robot: Mechanism, log: xr.Dataset) -> MotionOutcome:
     return MotionOutcome(motion, fell_at, distance, lowest, len(flights))
 
 
-def _pressing_bodies(robot: Mechanism, log: xr.Dataset) -> NDArray[np.bool_]:
+def _find_pressing_bodies(robot: Mechanism, log: xr.Dataset) -> NDArray[np.bool_]:
     """Find when each body that ever touches presses on something, shape (steps, bodies)."""
     bodies = {candidate.name: candidate.body for candidate in robot.candidates}
     names = [str(name) for name in log["contact"].values]
@@ -104,7 +104,7 @@ def _slip_distance(log: xr.Dataset, end: int) -> float:
     return float(mean.sum() * log.attrs["dt"])
 
 
-def _air_times(pressing: NDArray[np.bool_], dt: float) -> list[tuple[int, int]]:
+def _find_air_times(pressing: NDArray[np.bool_], dt: float) -> list[tuple[int, int]]:
     """Find first and last step of each time in the air between contacts, without short ones."""
     steps = np.flatnonzero(pressing)
     ends = zip(steps[:-1].tolist(), steps[1:].tolist(), strict=True)

@@ -17,7 +17,7 @@ import numpy as np
 from tarsus import plugins, registry
 from tarsus.contact.base import Law
 from tarsus.control.file_actuators import FileActuators
-from tarsus.errors import InvalidFile, TarsusError, UnknownName, Unsupported, quoted
+from tarsus.errors import InvalidFile, TarsusError, UnknownName, Unsupported, quote
 from tarsus.sensing.base import Sensor
 from tarsus.stepping.base import Stepper
 from tarsus.stepping.substeps import Substeps
@@ -49,7 +49,7 @@ def serialize(value: Any) -> Any:
     checksum.
     """
     if is_dataclass(value) and not isinstance(value, type):
-        remember_class(value)
+        register_class(value)
         content = {NAME: name_of(value), CLASS: class_of(value)} | field_values(value)
         path, package = user_file(value), package_of(value)
         content |= {PACKAGE: package} if package else {}
@@ -114,8 +114,8 @@ def field_values(part: Any) -> dict[str, Any]:
     return {f.name: serialize(getattr(part, f.name)) for f in fields(part) if f.init}
 
 
-def remember_class(part: Any) -> None:
-    """Remember the class of a part of this process's runs, for readers of their logs."""
+def register_class(part: Any) -> None:
+    """Register the class of a part used in this process, so that logs can recreate it."""
     if is_dataclass(part) and not class_of(part).startswith(TARSUS_PREFIX):
         _classes_of_process[class_of(part), registry.file_sha256(user_file(part))] = type(part)
 
@@ -165,7 +165,7 @@ def create_part(kind: str, where: str, values: Mapping[str, Any]) -> Any:
     owner = _find_class(kind, where, values)
     family = KINDS[kind][1] if kind in KINDS else object
     if owner is None or not issubclass(owner, family):
-        raise UnknownName(f"{quoted(where)} is not a registered {kind}.", where)
+        raise UnknownName(f"{quote(where)} is not a registered {kind}.", where)
     return create_dataclass(owner, values)
 
 
@@ -266,7 +266,7 @@ def deserialize(value: Any) -> Any:
         if not (parts and all(numbers)):
             return tuple(parts)
         if len({np.shape(part) for part in parts}) > 1:
-            raise InvalidFile("the log holds an array whose rows differ in length.", "array")
+            raise InvalidFile("the log contains an array whose rows differ in length.", "array")
         return np.array(parts)
     return INFINITE.get(value, value) if isinstance(value, str) else value
 

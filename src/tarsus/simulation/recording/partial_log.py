@@ -95,7 +95,7 @@ class PartialLog:
     def __exit__(self, *error: object) -> None:
         self._claim.close()
 
-    def look(self, steps: int) -> None:
+    def write_if_due(self, steps: int) -> None:
         """Write the steps so far if enough time has passed."""
         began = perf_counter()
         if began >= self._next:
@@ -123,7 +123,7 @@ class PartialLog:
 
     def _write(self, path: Path, steps: int) -> None:
         part, first = self._made(self._done, steps), self._first
-        if first is not None and _continues(first, part):
+        if first is not None and _is_continuation(first, part):
             # variables without time are those of the first part
             fixed = {name: v for name, v in first.variables.items() if "time" not in v.dims}
             self._append(path, part.assign(fixed))
@@ -207,7 +207,7 @@ def _sync_to_disk(file: BinaryIO) -> None:
     os.fsync(file.fileno())
 
 
-def _continues(first: xr.Dataset, part: xr.Dataset) -> bool:
+def _is_continuation(first: xr.Dataset, part: xr.Dataset) -> bool:
     """Return whether a part continues a file.
 
     It must have the same variables and labels, and equal values in variables without a time.

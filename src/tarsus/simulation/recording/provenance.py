@@ -21,13 +21,13 @@ from tarsus import registry, robots
 from tarsus.control.base import Controller
 from tarsus.dynamics.robot import Robot
 from tarsus.files import json_text
-from tarsus.model.digest import digest
+from tarsus.model.digest import hash_robot
 from tarsus.program.run import machine
 from tarsus.program.run.backend import Backend
 from tarsus.program.run.cache import source_hash
-from tarsus.simulation.options import declared
+from tarsus.simulation.options import declared_options
 from tarsus.simulation.recording import part_serialization
-from tarsus.simulation.recording.log_robot import remember_robot
+from tarsus.simulation.recording.log_robot import register_robot
 from tarsus.simulation.recording.part_serialization import (
     class_of,
     field_values,
@@ -90,7 +90,7 @@ def log_attributes(setup: Setup) -> dict[str, str]:
     Notes
     -----
     - robot, robot_file, robot_sha256, robot_options: path and checksum are empty for a built-in
-      robot; model_sha256: of all numbers of the robot (`model.digest`).
+      robot; model_sha256: of all numbers of the robot (`model.digest.hash_robot`).
     - law, stepper, terrain, gait: names; law_class, ...: module and class, empty for a function;
       law_file, law_file_sha256, ...: path and checksum of a user's file.
     - robot_package, law_package, ...: package and version of a plug-in.
@@ -106,18 +106,18 @@ def log_attributes(setup: Setup) -> dict[str, str]:
     scene = setup.plan.scene
     parts = (scene.law, setup.plan.stepper, scene.terrain, setup.controller)
     attributes = part_attributes(setup.robot, dict(zip(KINDS, parts, strict=True)))
-    law = field_values(scene.law) | _changed_law_parameters(scene.law, setup.worlds)
+    law = field_values(scene.law) | _collect_changed_law_parameters(scene.law, setup.worlds)
     attributes["law_parameters"] = json_text(law)
     # options
     options = {
         name: serialize(value)
-        for name, option in declared().items()
+        for name, option in declared_options().items()
         if name != "parameters"  # parameters are stored with the parts
         and (value := getattr(setup.options, name)) is not option.default
     }
     attributes["options"] = json_text(options)
-    attributes["command"] = json_text(_final_command(setup))
-    attributes["registers"] = json_text(_changed_registers(setup))
+    attributes["command"] = json_text(_collect_final_command(setup))
+    attributes["registers"] = json_text(_collect_changed_registers(setup))
     attributes["program_sha256"] = setup.worlds.program.hot_fingerprint
     parsed = {name: json.loads(attributes[name]) for name in JSON_ATTRIBUTES if name in attributes}
     attributes["seeds"] = json_text(dict(_find_seeds("", parsed)))
@@ -139,17 +139,17 @@ def part_attributes(robot: Robot, parts: Mapping[str, Any]) -> dict[str, str]:
     """
     # robot and machine
     origin = robot.origin
-    remember_robot(robot)
+    register_robot(robot)
     attributes: dict[str, str] = {
         "robot": robot.name,
         "robot_file": origin.file,
         "robot_sha256": origin.sha256,
         "robot_options": json_text(serialize(origin.options)),
-        "model_sha256": digest(robot),
+        "model_sha256": hash_robot(robot),
         "tarsus_version": metadata.version("tarsus"),
         "compiler_sha256": source_hash(),
-        "versions": json_text(versions()),
-        "processor": f"{machine.host().cpu}, {platform.system()} {platform.machine()}",
+        "versions": json_text(collect_versions()),
+        "processor": f"{machine.detect_host().cpu}, {platform.system()} {platform.machine()}",
         "command_line": command_line.get() or _process_command(),
     }
     plugin = None if origin.file else registry.plugin(robots.__name__, robot.name)
@@ -157,7 +157,7 @@ def part_attributes(robot: Robot, parts: Mapping[str, Any]) -> dict[str, str]:
         attributes["robot_package"] = plugin.release
     # parts
     for kind, part in parts.items():
-        part_serialization.remember_class(part)
+        part_serialization.register_class(part)
         attributes |= {kind: name_of(part), f"{kind}_class": class_of(part)}
         if file := user_file(part):
             attributes |= {f"{kind}_file": file, f"{kind}_file_sha256": registry.file_sha256(file)}
@@ -177,7 +177,7 @@ def parse_attributes(attrs: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @cache
-def versions() -> dict[str, str]:
+def collect_versions() -> dict[str, str]:
     """Collect the versions of Python and of the packages that a run uses, by name."""
     return {"python": platform.python_version()} | {
         name: metadata.version(name) for name in PACKAGES
@@ -190,7 +190,7 @@ def _process_command() -> str:
     return text if len(text) <= MAX_COMMAND_LENGTH else f"{text[:MAX_COMMAND_LENGTH]} ..."
 
 
-def _changed_law_parameters(law: Any, worlds: Backend) -> dict[str, Any]:
+def _collect_changed_law_parameters(law: Any, worlds: Backend) -> dict[str, Any]:
     """Collect the law's parameters that `Simulation.set` changed, per world if they differ."""
     changed = {}
     for name, value in law.parameters().items():
@@ -202,7 +202,7 @@ def _changed_law_parameters(law: Any, worlds: Backend) -> dict[str, Any]:
     return changed
 
 
-def _changed_registers(setup: Setup) -> dict[str, Any]:
+def _collect_changed_registers(setup: Setup) -> dict[str, Any]:
     """Collect other parameters changed since the start, (size,) if equal in all worlds."""
     changed = {}
     for register in setup.worlds.program.of_kind("parameter"):
@@ -234,7 +234,7 @@ def _find_seeds(prefix: str, content: Any) -> list[tuple[str, Any]]:
     ]
 
 
-def _final_command(setup: Setup) -> dict[str, Any]:
+def _collect_final_command(setup: Setup) -> dict[str, Any]:
     """Collect the final commands of the gait by name, per world if they differ."""
     commands = setup.plan.controller.commands if setup.plan.controller is not None else {}
     if not commands:

@@ -62,14 +62,14 @@ class StepForces:
 
 @dataclass(frozen=True, eq=False)
 class ConservedMomentum:
-    """Momentum of floating robots, which replaces their balance in steps without contact."""
+    """Momentum balance of floating robots, used instead of their forces in contact-free steps."""
 
     applies: SX
-    """1 in such steps."""
+    """1 in contact-free steps, else 0."""
     rows: list[int]
     """Entries of u of these robots."""
     missing: SX
-    """Momentum that they lack at the end of the step, N s and N m s."""
+    """Momentum (linear, angular) missing at the end of the step, N s and N m s."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,8 +78,8 @@ class ObservedStep:
 
     start: Kinematics
     """Coordinates and velocities q0, u0."""
-    seen: Kinematics
-    """Where the step evaluated its dynamics, with the velocities u0."""
+    evaluated: Kinematics
+    """Kinematics at which the step evaluated its dynamics, with the velocities u0."""
     end: Kinematics
     """Coordinates and velocities q1, u1."""
     inertias: list[LinearInertia]
@@ -91,11 +91,12 @@ class ObservedStep:
     acting: StepForces
     """Forces and drives during the step."""
     one_balance: SX
-    """1 where one momentum balance, at `seen`, gives u1; where 0, its residual counts as drift."""
+    """1 where one momentum balance, at `evaluated`, gives u1; where 0, its residual counts as
+    drift."""
     terms_velocity: SX | None = None
     """Velocity (nu,) at which its velocity terms were evaluated; None: u0."""
     conserved: ConservedMomentum | None = None
-    """Floating robots that keep their momentum in steps without contact."""
+    """Momentum balance of the floating robots; None: not applied."""
 
 
 def step_observables(step: ObservedStep) -> dict[str, SX]:
@@ -111,7 +112,7 @@ def step_observables(step: ObservedStep) -> dict[str, SX]:
         M (u1 - u0) / dt - h - W L / dt, in N or N m; NaN unless one balance gives u1. Where
         `conserved` applies, the rows of these robots are replaced by their missing momentum / dt.
     """
-    start, seen, end, dt = step.start, step.seen, step.end, step.dt
+    start, seen, end, dt = step.start, step.evaluated, step.end, step.dt
     acting, inertias, u1 = step.acting, step.inertias, step.end.u
     empty = SX(0, 1)
 
@@ -176,14 +177,14 @@ def conserved_momentum(
         wrench = force[mechanism.u_slices[root]]
         missing.append(missing_momentum(carried, root, states, wrench, dt).momentum)
         for i, at in enumerate(mechanism.u_slices):
-            rows += range(at.start, at.stop) if root in tree.path(mechanism, i) else ()
+            rows += range(at.start, at.stop) if root in tree.support_path(mechanism, i) else ()
     untouched = ca.norm_1(ca.vertcat(SX(0), acting.impulse)) == 0
     return ConservedMomentum(untouched, rows, ca.vertcat(*missing))
 
 
 def _residual(step: ObservedStep, residual: SX) -> SX:
     """Compute the residual that is reported, from the balance (nu,) with velocity terms of u0."""
-    seen, inertias = step.seen, step.inertias
+    seen, inertias = step.evaluated, step.inertias
     if step.terms_velocity is not None:
         at_terms = replace(seen, u=step.terms_velocity)
         residual += velocity_terms(at_terms, inertias) - velocity_terms(seen, inertias)
@@ -196,11 +197,16 @@ def _residual(step: ObservedStep, residual: SX) -> SX:
 
 
 def _contact_free_balance(step: ObservedStep) -> tuple[SX, SX]:
-    """Compute the force (nu,) besides motors and joints, and the work of the joints.
+    """Compute the remaining force of a contact-free step and the work of the joints.
 
-    In N or N m, and in J.
+    Returns
+    -------
+    force
+        Generalized force (nu,) other than those of motors and joints, N or N m.
+    work
+        Work of joint damping and dry friction, J.
     """
-    seen, inertias, u1, dt = step.seen, step.inertias, step.end.u, step.dt
+    seen, inertias, u1, dt = step.evaluated, step.inertias, step.end.u, step.dt
     motors, passive = step.acting.motors, step.acting.passive
     if passive is None:
         return (

@@ -8,13 +8,13 @@ import numpy as np
 import xarray as xr
 
 from tarsus.contact import criteria
-from tarsus.contact.criteria import Solved
+from tarsus.contact.criteria import SolvedContacts
 from tarsus.contact.ledger import SHARES
 from tarsus.model.mechanism import Mechanism
 from tarsus.morphology import fall
 from tarsus.simulation.recording import provenance
 from tarsus.simulation.recording.empty_dimensions import add_empty
-from tarsus.simulation.recording.energy_gain import energy_gained
+from tarsus.simulation.recording.energy_gain import energy_gain
 from tarsus.simulation.recording.log import mean_of_role
 from tarsus.simulation.recording.outcome import classify_motion
 from tarsus.simulation.recording.step_observables import energy_totals
@@ -139,7 +139,7 @@ def summary(simulation: SimulationLike, log: xr.Dataset) -> dict[str, Any]:
         "drift_max": float(log["drift"].max()) if "drift" in log else None,
         "residuals": residuals,
         "energy": energy_ledger(log),
-        "energy_gained": energy_gained(log),
+        "energy_gained": energy_gain(log),
         "sensors": sensor_summary(log),
         "warnings": log.attrs["warnings"].splitlines(),
     }
@@ -177,7 +177,7 @@ def sensor_summary(log: xr.Dataset) -> dict[str, dict[str, Any]]:
     return sensors
 
 
-def solved_contacts(log: xr.Dataset) -> Solved:
+def solved_contacts(log: xr.Dataset) -> SolvedContacts:
     """Compute the contact problems and solutions of a log, for the residual criteria."""
     ground = log["ground_friction"].values
     mu, kinetic_friction = (
@@ -200,7 +200,7 @@ def solved_contacts(log: xr.Dataset) -> Solved:
         log[name].values for name in ("gap", "impulse_contact", "velocity_before", "velocity_after")
     ]
     material["correction"] = log["velocity_correction"].values
-    return Solved(*contact, dt=log.attrs["dt"], tolerance=tolerance, **material)
+    return SolvedContacts(*contact, dt=log.attrs["dt"], tolerance=tolerance, **material)
 
 
 def energy_ledger(log: xr.Dataset) -> dict[str, float]:

@@ -17,7 +17,7 @@ def summary_lines(n: dict[str, Any]) -> dict[str, str]:
             f"{n['robot']}, law {n['law']}, stepper {n['stepper']}, terrain {n['terrain']}, "
             f"dt {1e3 * n['dt']:g} ms"
         ),
-        "motion": _motion_line(n),
+        "motion": _describe_motion_line(n),
         "height": (
             ""
             if n["height_final"] is None
@@ -26,7 +26,7 @@ def summary_lines(n: dict[str, Any]) -> dict[str, str]:
         "contact": (
             f"peak normal force {n['normal_force_max']:.1f} N, penetration"
             f" {1e3 * n['penetration_max']:.3f} mm, creep of sticking contacts"
-            f" {_residual(n['creep_max'], 'm/s')}"
+            f" {_format_residual(n['creep_max'], 'm/s')}"
             if n["contacts"]
             else "there are no contacts"
         ),
@@ -37,36 +37,41 @@ def summary_lines(n: dict[str, Any]) -> dict[str, str]:
             else ""
         ),
         "residuals": (
-            f"Signorini {_residual(r['signorini_J'], 'J')}, cone {_residual(r['cone_Ns'], 'N s')},"
-            f" dissipation {_residual(r['dissipation_J'], 'J')}, motion"
-            f" {_residual(r['equation_N'], 'N')}"
+            f"Signorini {_format_residual(r['signorini_J'], 'J')},"
+            f" cone {_format_residual(r['cone_Ns'], 'N s')},"
+            f" dissipation {_format_residual(r['dissipation_J'], 'J')}, motion"
+            f" {_format_residual(r['equation_N'], 'N')}"
         ),
         "loops": (
             ""
             if n["drift_max"] is None
             else f"largest gap of a loop joint {n['drift_max']:.1e} m or rad"
         ),
-        "energy": _energy_line(n["energy"], n["energy_gained"]),
-        **{f"sensor {name}": _sensor_line(readings) for name, readings in n["sensors"].items()},
+        "energy": _format_energy_line(n["energy"], n["energy_gained"]),
+        **{
+            f"sensor {name}": _format_sensor_line(readings)
+            for name, readings in n["sensors"].items()
+        },
         "speed": (
-            f"{n['steps_per_second']:,.0f} steps/s, {_factor(n['realtime_factor'])} times real time"
+            f"{n['steps_per_second']:,.0f} steps/s,"
+            f" {_format_factor(n['realtime_factor'])} times real time"
             if n["steps_per_second"] > 0
             else ""
         ),
     }
 
 
-def _factor(factor: float) -> str:
+def _format_factor(factor: float) -> str:
     """Format a factor with two digits if it is small."""
     return f"{factor:,.0f}" if factor >= 10 else f"{factor:.2g}"
 
 
-def _residual(value: float | None, unit: str) -> str:
+def _format_residual(value: float | None, unit: str) -> str:
     """Format a residual with its unit, or "not applicable" where the stepper defines none."""
     return "not applicable" if value is None else f"{value:.1e} {unit}"
 
 
-def _energy_line(e: dict[str, float], gained: float) -> str:
+def _format_energy_line(e: dict[str, float], gained: float) -> str:
     """Format the nonzero shares of the energy ledger, and the energy gain."""
     shares = {
         name: value for name, value in e.items() if name not in ("change", "unbalanced") and value
@@ -77,7 +82,7 @@ def _energy_line(e: dict[str, float], gained: float) -> str:
     return f"{shown}change {e['change']:+.3g} J, balanced to {e['unbalanced']:.1e} J{extra}"
 
 
-def _sensor_line(readings: dict[str, Any]) -> str:
+def _format_sensor_line(readings: dict[str, Any]) -> str:
     """Format last and mean values of the first channels, with those of a vector together."""
     vectors: dict[str, list[str]] = {}
     for channel in readings["last"]:
@@ -97,7 +102,7 @@ def _values(values: dict[str, float], channels: list[str]) -> str:
     return numbers[0] if len(numbers) == 1 else f"({', '.join(numbers)})"
 
 
-def _motion_line(n: dict[str, Any]) -> str:
+def _describe_motion_line(n: dict[str, Any]) -> str:
     """Describe what the robot did, and whether it fell."""
     if "diverged" in n:
         return f"diverged after {n['duration']:g} s"

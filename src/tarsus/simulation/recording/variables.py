@@ -10,8 +10,8 @@ import xarray as xr
 from numpy.typing import ArrayLike, NDArray
 
 from tarsus.contact import criteria
-from tarsus.contact.criteria import STATES, Solved
-from tarsus.contact.ledger import SHARES, ledger
+from tarsus.contact.criteria import STATES, SolvedContacts
+from tarsus.contact.ledger import SHARES, compute_ledger
 from tarsus.model.mechanism import Mechanism
 from tarsus.simulation.recording.balance import DIMENSIONS, balance
 
@@ -227,7 +227,7 @@ def labels(mechanism: Mechanism, contacts: Sequence[str], time: Array) -> dict[s
 
 
 def contact_variables(
-    solved: Solved, frame: Array, point: Array, friction: Array
+    solved: SolvedContacts, frame: Array, point: Array, friction: Array
 ) -> dict[str, Any]:
     """Build the contact variables of solved steps.
 
@@ -287,7 +287,7 @@ def balance_variables(
 
 
 def energy_variables(
-    reports: Mapping[str, Array], solved: Solved, stored: ArrayLike = 0.0
+    reports: Mapping[str, Array], solved: SolvedContacts, stored: ArrayLike = 0.0
 ) -> dict[str, Any]:
     """Build the variables of energies, residual and energy ledger.
 
@@ -303,7 +303,7 @@ def energy_variables(
         Energy that the ground's springs took in during a step, shape (..., n), in J.
     """
     each = LEADING[: solved.gap.ndim - 1]
-    entries = ledger(solved, stored)
+    entries = compute_ledger(solved, stored)
     values: dict[str, Any] = {
         "kinetic_energy": (each, reports["kinetic"][..., 0]),
         "potential_energy": (each, reports["potential"][..., 0]),

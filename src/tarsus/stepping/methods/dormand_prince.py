@@ -176,7 +176,7 @@ class DormandPrince(Stepper):
 
 
 def stage_start(scene: Scene, start: StepStart, now: Values, slopes: SX) -> StepStart:
-    """Compute the instant of the next stage, given the slopes (nq + nu + 3n, STAGES)."""
+    """Compute the state at the next stage, given the slopes (nq + nu + 3n, STAGES)."""
     nq, nu = start.q.numel(), start.u.numel()
     weights = [
         sum((ca.if_else(now["stage"] == k, A[k, j], 0) for k in range(j + 1, STAGES)), SX(0))
@@ -186,4 +186,4 @@ def stage_start(scene: Scene, start: StepStart, now: Values, slopes: SX) -> Step
     memory = ca.if_else(now["stage"] == 0, now["memory"], now["accepted_memory"])
     mean = runge_kutta.Rate(slope[:nq], slope[nq:], [], memory, now.get("start_contacts"))
     begin = replace(start, q=now["q"], u=now["u"], dt=now["h"])
-    return runge_kutta.stage(scene, begin, mean, mean, now["h"])
+    return runge_kutta.stage_state(scene, begin, mean, mean, now["h"])

@@ -90,14 +90,14 @@ class EventDriven(Stepper):
         return self.inside.order
 
     @property
-    def takes_impulses(self) -> bool:
+    def supports_impulses(self) -> bool:
         """As the inner stepper."""
-        return self.inside.takes_impulses
+        return self.inside.supports_impulses
 
     @property
-    def holds_constraints(self) -> bool:
+    def supports_constraints(self) -> bool:
         """As the inner stepper."""
-        return self.inside.holds_constraints
+        return self.inside.supports_constraints
 
     @property
     def inner_steps(self) -> int:
@@ -119,7 +119,7 @@ class EventDriven(Stepper):
         if not scene.candidates or not scene.law.impulsive:
             return None
         n = len(scene.candidates)
-        return ImpactRecord.none(slot_size(start.q.numel(), start.u.numel(), n), n, self.impacts)
+        return ImpactRecord.empty(slot_size(start.q.numel(), start.u.numel(), n), n, self.impacts)
 
     def step(self, scene: Scene, start: StepStart, builder: Builder) -> StepOutputs:
         if not scene.candidates:
@@ -128,13 +128,13 @@ class EventDriven(Stepper):
 
         def turn(now: Values) -> tuple[Values, SX]:
             end = try_phase(self.inside, scene, start, now, builder)
-            verdict = builder.store("verdict", self._verdict(scene, start, now, end))
+            verdict = builder.store("verdict", self._judge_phase(scene, start, now, end))
             if scene.law.impulsive:
                 end |= ImpactRecord.from_registers(now).to_registers() | {
                     "time": now["time"] + now["h"]
                 }
                 end = resolve_impact(scene, start, end, verdict[1], builder)
-            return self._next(scene, start, now, end, verdict)
+            return self._next_phase(scene, start, now, end, verdict)
 
         end = builder.loop(begin, turn, (self.maximum + 1) * (MAX_TRIES + 1))
         located = (
@@ -152,15 +152,15 @@ class EventDriven(Stepper):
         }
         state = {"q": start.q, "u": start.u, "memory": start.memory, "converged": SX(1)}
         clock = {"time": SX(0), "h": start.dt, "gains": SX(0)}
-        if scene.law.stages and self.takes_impulses:
+        if scene.law.stages and self.supports_impulses:
             sums["stage"] = SX(0)
         if lockable_joints.are_reported(scene, self.inside):
             sums["joints"] = SX.zeros(lockable_joints.impulse_count(scene))
-        begin = state | sums | clock | self._watch(scene, start, state, SX(0), SX(0))
+        begin = state | sums | clock | self._begin_phase(scene, start, state, SX(0), SX(0))
         none = self.empty_impacts(scene, start)
         return begin if none is None else begin | none.to_registers()
 
-    def _verdict(self, scene: Scene, start: StepStart, now: Values, end: Values) -> SX:
+    def _judge_phase(self, scene: Scene, start: StepStart, now: Values, end: Values) -> SX:
         """Judge a phase that was tried.
 
         Returns four numbers: whether it is accepted, whether a contact has landed, whether one is
@@ -181,7 +181,7 @@ class EventDriven(Stepper):
         landed = ca.logic_and(accepted, ca.logic_or(deep, met))
         return ca.vertcat(accepted, landed, deep, lowest)
 
-    def _watch(
+    def _begin_phase(
         self, scene: Scene, start: StepStart, values: Values, gains: SX, after_impact: SX
     ) -> Values:
         """Create the initial values of a phase: open or closed contacts, and no trial yet.
@@ -204,7 +204,7 @@ class EventDriven(Stepper):
             "contact_override": ca.vertcat(*overrides)
         }
 
-    def _next(
+    def _next_phase(
         self, scene: Scene, start: StepStart, now: Values, end: Values, verdict: SX
     ) -> tuple[Values, SX]:
         """Choose the next phase if this one is accepted, else shorten or lengthen this one."""
@@ -225,9 +225,9 @@ class EventDriven(Stepper):
         }
 
         # not accepted: the same phase with another length
-        bracket = Bracket.from_registers(now).narrowed(now["h"], lowest + self.tolerance / 2, deep)
+        bracket = Bracket.from_registers(now).narrow(now["h"], lowest + self.tolerance / 2, deep)
         again = now | bracket.to_registers() | {"h": bracket.guess()}
-        after |= self._watch(scene, start, end, gains, landed)
+        after |= self._begin_phase(scene, start, end, gains, landed)
         new = {key: ca.if_else(accepted, value, again[key]) for key, value in after.items()}
         new |= {"gains": gains, "iterations": now["iterations"] + end["iterations"]}
         new |= {key: end[key] for key in now if key in ImpactRecord.__dataclass_fields__}
@@ -286,7 +286,7 @@ def resolve_impact(
         new = joints.step_with_joints(impact_scene, instant.q, instant, builder).to_registers()
         u, sums = new["u"], {key: now[key] + new[key] for key in summed}
         good = ca.fmin(now["converged"], new["converged"])
-        impacts = ImpactRecord.from_registers(now).after(
+        impacts = ImpactRecord.from_registers(now).with_impact(
             end["time"], instant.q, now["u"], u, new["impulse"]
         )
         after = {"u": u, "memory": new["memory"], "converged": good} | sums

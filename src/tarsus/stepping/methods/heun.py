@@ -35,6 +35,6 @@ class Heun(Stepper):
 
     def step(self, scene: Scene, start: StepStart, builder: Builder) -> StepOutputs:
         first = assemble.rate(scene, start, builder)
-        later = runge_kutta.stage(scene, start, first, first, start.dt)
+        later = runge_kutta.stage_state(scene, start, first, first, start.dt)
         second = assemble.rate(scene, later, builder)
-        return runge_kutta.weighted(scene, start, [1 / 2, 1 / 2], [first, second])
+        return runge_kutta.combine_rates(scene, start, [1 / 2, 1 / 2], [first, second])

@@ -35,7 +35,7 @@ class RK4(Stepper):
     def step(self, scene: Scene, start: StepStart, builder: Builder) -> StepOutputs:
         def rate(first: runge_kutta.Rate, slope: runge_kutta.Rate, after: SX) -> runge_kutta.Rate:
             return assemble.rate(
-                scene, runge_kutta.stage(scene, start, first, slope, after), builder
+                scene, runge_kutta.stage_state(scene, start, first, slope, after), builder
             )
 
         half = 0.5 * start.dt
@@ -43,4 +43,6 @@ class RK4(Stepper):
         k2 = rate(k1, k1, half)
         k3 = rate(k1, k2, half)
         k4 = rate(k1, k3, start.dt)
-        return runge_kutta.weighted(scene, start, [1 / 6, 1 / 3, 1 / 3, 1 / 6], [k1, k2, k3, k4])
+        return runge_kutta.combine_rates(
+            scene, start, [1 / 6, 1 / 3, 1 / 3, 1 / 6], [k1, k2, k3, k4]
+        )

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from tarsus.morphology.feet import feet
+from tarsus.morphology.feet import find_feet
 from tarsus.sweeps.outcomes.base import Array, StepBatch, SweepOutcome
 
 
@@ -22,7 +22,7 @@ class FootCreep(SweepOutcome):
 
     def start(self) -> None:
         robot, scene = self.simulation.robot, self.simulation.plan.scene
-        names = {c.name for c in feet(robot)} if robot.candidates else set()
+        names = {c.name for c in find_feet(robot)} if robot.candidates else set()
         self._feet = [(k, c.name) for k, c in enumerate(scene.candidates) if c.name in names]
         self._distance, self._time = np.zeros((2, self.simulation.worlds))
 

@@ -7,8 +7,8 @@ from typing import ClassVar
 import numpy as np
 
 from tarsus.dynamics.robot import Robot
-from tarsus.morphology.fall import MIN_HEIGHT_SHARE, MIN_UPRIGHT, upright
-from tarsus.morphology.feet import feet
+from tarsus.morphology.fall import MIN_HEIGHT_SHARE, MIN_UPRIGHT, uprightness
+from tarsus.morphology.feet import find_feet
 from tarsus.sweeps.outcomes.base import Array, StepBatch, SweepOutcome
 
 
@@ -28,7 +28,7 @@ class Fell(SweepOutcome):
         if isinstance(shared, Robot) and shared.uncut is None:
             robot = shared
         self._robot = robot
-        self._feet = [c.name for c in feet(robot)] if robot.candidates else []
+        self._feet = [c.name for c in find_feet(robot)] if robot.candidates else []
         q = np.atleast_2d(self.simulation.q)
         self._fallen, self._first = np.zeros(len(q), bool), self._height(q)
 
@@ -41,7 +41,7 @@ class Fell(SweepOutcome):
         return q[:, 2] - low
 
     def update(self, batch: StepBatch) -> None:
-        tilted = (upright(self.simulation.robot, batch.q) < MIN_UPRIGHT).any(0)
+        tilted = (uprightness(self.simulation.robot, batch.q) < MIN_UPRIGHT).any(0)
         self._fallen |= tilted | (self._height(batch.q[-1]) < MIN_HEIGHT_SHARE * self._first)
 
     def value(self) -> Array:

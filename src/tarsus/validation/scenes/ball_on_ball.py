@@ -35,7 +35,7 @@ class BallOnBall(ValidationScene):
     def measure(self, engine: Engine) -> list[Case]:
         # at rest: contacts of both balls with the ground, then of one with the other
         heavy, light = (Ball(mass=m, radius=RADIUS) for m in MASSES)
-        stack, dt = bodies.row(heavy, light), engine.step(0.0025)
+        stack, dt = bodies.combine_objects(heavy, light), engine.step(0.0025)
         heights = RADIUS - TOUCH, 3 * RADIUS - 2 * TOUCH
         start = Start(stack, bodies.coordinates(stack, *([0, 0, z] for z in heights)))
         force = engine.run(start, dt, 0.1, skip=0.1 - dt).impulse[-1, 0, :, 0] / dt
@@ -48,7 +48,7 @@ class BallOnBall(ValidationScene):
         ]
         labels = [f"e {e:g}" for e in RESTITUTION]
         for masses in ((3.0, 1.0), (1.0, 1.0)):
-            pair = bodies.row(
+            pair = bodies.combine_objects(
                 *(Ball(mass=m, radius=RADIUS) for m in masses), gravity=(0, 0, 0), ground=False
             )
             q = bodies.coordinates(pair, [0, 0, 0], [2 * RADIUS + 0.05, 0, 0])

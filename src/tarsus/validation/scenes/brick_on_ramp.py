@@ -32,7 +32,9 @@ class BrickOnRamp(ValidationScene):
         dt, body = engine.step(0.001), bodies.box()
         # the ground rises along x
         u = [-SPEED * np.cos(ANGLE), 0, -SPEED * np.sin(ANGLE), 0, 0, 0]
-        start = Start(body, bodies.on_slope(ANGLE, BOX[2]), u, slope=ANGLE, parameters={"mu": MU})
+        start = Start(
+            body, bodies.pose_on_slope(ANGLE, BOX[2]), u, slope=ANGLE, parameters={"mu": MU}
+        )
         motion = engine.run(start, dt, 2.0)
         downhill = -(motion.u[:, 0, 0] * np.cos(ANGLE) + motion.u[:, 0, 2] * np.sin(ANGLE))
         time = falls_below((1 - LOST_FRACTION) * SPEED, downhill, motion.time) / LOST_FRACTION

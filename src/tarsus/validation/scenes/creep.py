@@ -29,7 +29,7 @@ class Creep(ValidationScene):
     def measure(self, engine: Engine) -> list[Case]:
         slope, dt = np.deg2rad(DEGREES), engine.step(0.005)
         start = Start(
-            bodies.box(), bodies.on_slope(slope, BOX[2]), slope=slope, parameters={"mu": MU}
+            bodies.box(), bodies.pose_on_slope(slope, BOX[2]), slope=slope, parameters={"mu": MU}
         )
         motion = engine.run(start, dt, 3.0, skip=2.9)
         uphill = motion.u[..., 0] * np.cos(slope) + motion.u[..., 2] * np.sin(slope)

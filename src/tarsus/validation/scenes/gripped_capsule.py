@@ -39,7 +39,7 @@ class GrippedCapsule(ValidationScene):
         long_step = engine.impulsive or engine.peer
         body, dt = grip(), engine.step(0.002 if long_step else SOFT_STEP)
         q = bodies.coordinates(body, np.zeros(3))
-        start = Start(body, q, parameters={"mu": MU}, motion_alone=True)
+        start = Start(body, q, parameters={"mu": MU}, motion_only=True)
         motion = engine.run(start, dt, END, skip=START)
         height = motion.q[:, 0, 4]
         speed = float(height[0] - height[-1]) / (motion.time[-1] - motion.time[0])

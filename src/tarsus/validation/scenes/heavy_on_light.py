@@ -36,10 +36,12 @@ class HeavyOnLight(ValidationScene):
         dt, slope, cases = engine.step(0.002), np.deg2rad(DEGREES), []
         normal = np.array([-np.sin(slope), 0.0, np.cos(slope)])
         for ratio in RATIOS:
-            stack = bodies.row(Box(mass=LIGHT, edges=EDGES), Box(mass=ratio * LIGHT, edges=EDGES))
+            stack = bodies.combine_objects(
+                Box(mass=LIGHT, edges=EDGES), Box(mass=ratio * LIGHT, edges=EDGES)
+            )
             heights = [EDGES[2] * (k + 0.5) - TOUCH * (k + 1) for k in range(2)]
             q = np.concatenate([bodies.pose(h * normal, -slope) for h in heights])
-            start = Start(stack, q, slope=slope, parameters={"mu": MU}, motion_alone=True)
+            start = Start(stack, q, slope=slope, parameters={"mu": MU}, motion_only=True)
             motion = engine.run(start, dt, END)
             positions = motion.q[:, 0].reshape(-1, 2, 7)[..., :3]
             late = np.linalg.norm(positions[-1] - positions[round(START / dt)], axis=1).max()

@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from tarsus.engines.base import Engine, NotModeled, Start
-from tarsus.morphology.feet import feet
+from tarsus.morphology.feet import find_feet
 from tarsus.morphology.rigid_robot import lock_joints
 from tarsus.simulation import resolve
 from tarsus.validation.bodies import G
@@ -38,7 +38,7 @@ class Hoap1Drop(ValidationScene):
         # the robot with locked joints, above its standing position
         robot = resolve.robot("hoap1")
         q = np.array(robot.keyframes["stand"])
-        body, standing = lock_joints(robot, q, feet(robot)), q[:7]
+        body, standing = lock_joints(robot, q, find_feet(robot)), q[:7]
         start = Start(body, standing + DROP * np.eye(7)[2], parameters=FLOOR)
         # height after landing, and depth at rest
         depths, rebounds = [], []

@@ -34,7 +34,7 @@ class RollingCylinder(ValidationScene):
         slope, dt, body = np.deg2rad(DEGREES), engine.step(0.0025), bodies.cylinder()
         acceleration = 2 / 3 * G * np.sin(slope)
         rough = {"mu": MU}
-        start = Start(body, bodies.on_slope(slope, WHEEL), slope=slope, parameters=rough)
+        start = Start(body, bodies.pose_on_slope(slope, WHEEL), slope=slope, parameters=rough)
         seconds = float(np.sqrt(2 * DISTANCE / acceleration.max()))
         motion = engine.run(start, dt, seconds)
         origin, end = np.asarray(start.q)[:, :3], motion.q[-1, :, :3]

@@ -31,7 +31,7 @@ class StackedBoxes(ValidationScene):
         dt, cases = engine.step(0.0025), []
         for count in (2, 3):
             masses, height = MASSES[:count], EDGES[2]
-            stack = bodies.row(*(Box(mass=m, edges=EDGES) for m in masses))
+            stack = bodies.combine_objects(*(Box(mass=m, edges=EDGES) for m in masses))
             positions = [[0, 0, height * (k + 0.5) - TOUCH * (k + 1)] for k in range(count)]
             start = Start(stack, bodies.coordinates(stack, *positions))
             motion = engine.run(start, dt, SECONDS, skip=SECONDS - 1.0)

@@ -25,7 +25,7 @@ from tarsus.dynamics.robot import Robot
 from tarsus.dynamics.support_points import lowest_point
 from tarsus.errors import TarsusError, UnmetCondition
 from tarsus.morphology.self_contacts import self_contacts
-from tarsus.mujoco_runs.settings import NAMED, SHOWN, footnotes, label
+from tarsus.mujoco_runs.settings import NAMED, SHOWN, describe_sets, row_label
 from tarsus.simulation.default_controller import STAND, prepare
 from tarsus.spatial.quaternion import numeric_product
 from tarsus.validation.two_engines import mujoco_run, tarsus_run
@@ -46,15 +46,15 @@ HARD = "hard"  # MuJoCo's settings that are as hard as its step allows
 SWINGS, HOLDS = "swing", "hold"  # of a fixed base
 SETTINGS = (
     f"Tarsus: moreau, midpoint, dt {1e3 * DT:g} ms. MuJoCo hard: steps of {1e3 * DT / PARTS:g} ms,"
-    f" {mujoco_run.hardest(DT / PARTS).description()}, time constants twice as long where it is"
-    f" compared with itself. The others: steps of {1e3 * DT:g} ms. Friction {MU:g}."
+    f" {mujoco_run.hardest_settings(DT / PARTS).description()}, time constants twice as long where"
+    f" it is compared with itself. The others: steps of {1e3 * DT:g} ms. Friction {MU:g}."
     f" Flight and swing against MuJoCo's RK4 at {1e3 * DT / FLIGHT_PARTS[0]:g} ms,"
     f" {1e3 * DT / FLIGHT_PARTS[1]:g} ms where that is unstable"
 )
 SECONDS = {FLIES: FLIGHT, DROPS: 1.0, STANDS: 3.0, FALLS: 3.0, SWINGS: FLIGHT, HOLDS: 3.0}
 
 
-def rows(
+def compare_robots(
     chosen: dict[str, str], on_progress: Callable[[str], None] = print
 ) -> Iterator[ComparisonRow]:
     """Compare robots in both engines, scene by scene; an error becomes a row of the table.
@@ -162,8 +162,8 @@ class EnginePair:
             SECONDS[scene],
             RunDifference.of(self.robot, reference, run),
             None,
-            tuple(reference.unmatched(run)),
-            tuple(run.unmatched(reference)),
+            tuple(reference.unmatched_events(run)),
+            tuple(run.unmatched_events(reference)),
             unsolved=reference.unsolved,
         )
 
@@ -243,8 +243,8 @@ class EnginePair:
 
 def settings_text() -> str:
     """Describe the settings of both engines, for the lines below a table."""
-    settings = {label(name): replace(NAMED[name], mu=MU) for name in reversed(SHOWN)}
-    return "\n".join([SETTINGS, *footnotes(settings)])
+    settings = {row_label(name): replace(NAMED[name], mu=MU) for name in reversed(SHOWN)}
+    return "\n".join([SETTINGS, *describe_sets(settings)])
 
 
 def with_same_ground(robot: Robot, file: str) -> Robot:

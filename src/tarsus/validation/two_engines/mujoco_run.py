@@ -59,13 +59,13 @@ def compile_model(robot: Robot, file: str | Path, dt: float) -> Any:
         text_and_path = (text, None) if text.startswith("<") else ("", Path(file))
         source = Source.of(*text_and_path, folders)
         model = compile_on_floor(source)
-        known = _excluded(model, robot)
+        known = _list_excluded_pairs(model, robot)
         return compile_on_floor(source, known) if known else model
     written = with_pairs_and_servos(robot, self_contacts(robot, True).possible, dt, MU)
     return mujoco().MjModel.from_xml_string(written)
 
 
-def _excluded(model: Any, robot: Robot) -> list[tuple[str, str]]:
+def _list_excluded_pairs(model: Any, robot: Robot) -> list[tuple[str, str]]:
     """List the pairs of MuJoCo's bodies, including welded ones, that must not collide."""
     names, carrier = mujoco_body_names(model), np.array(model.body_weldid)
     welded = {name: np.flatnonzero(carrier == carrier[k]) for k, name in enumerate(names)}
@@ -114,12 +114,12 @@ def apply_hardest_settings(model: Any, dt: float, softness: float = 1.0) -> None
     softness
         Factor on the time constant.
     """
-    apply_settings(model, dt, hardest(dt, softness), LOOP_IMPEDANCE)
+    apply_settings(model, dt, hardest_settings(dt, softness), LOOP_IMPEDANCE)
     model.opt.iterations, model.opt.ls_iterations = ITERATIONS, ITERATIONS
     model.opt.tolerance = TOLERANCE
 
 
-def hardest(dt: float, softness: float = 1.0) -> MujocoSettings:
+def hardest_settings(dt: float, softness: float = 1.0) -> MujocoSettings:
     """Create the hardest settings for steps of dt in s; `softness` scales the time constant."""
     return MujocoSettings(
         mu=MU,

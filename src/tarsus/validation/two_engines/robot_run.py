@@ -44,7 +44,7 @@ class RobotRun:
         events, others = self.events, other.events
         return {name: others[name] - k for name, k in events.items() if name in others}
 
-    def unmatched(self, other: RobotRun) -> list[str]:
+    def unmatched_events(self, other: RobotRun) -> list[str]:
         """List the events that the other run lacks."""
         return sorted(self.events.keys() - other.events.keys())
 

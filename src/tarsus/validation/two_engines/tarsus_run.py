@@ -70,7 +70,7 @@ def run_in_tarsus(
         normal_forces = log.force_contact.values[..., 0].T
         forces = dict(zip(log.contact.values.tolist(), normal_forces, strict=True))
     contacts = list(zip(scene.geometry.contact_names, owners, strict=True))
-    touches = _first_touches(forces, contacts)
+    touches = _find_first_touches(forces, contacts)
     return RobotRun(
         log.q.values[parts - 1 :: parts],
         log.u.values[parts - 1 :: parts],
@@ -98,7 +98,7 @@ def _fly(robot: Robot, start: tuple[Array, Array], dt: float, steps: int) -> tup
     return np.array(free.q), np.array(free.u)
 
 
-def _first_touches(
+def _find_first_touches(
     forces: dict[str, Array], owners: Sequence[tuple[str, tuple[str, str]]]
 ) -> dict[frozenset[str], int]:
     """Find the first step in which two bodies touch, from the forces (steps,) by contact."""

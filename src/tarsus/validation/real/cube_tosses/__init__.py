@@ -48,17 +48,19 @@ class CubeTosses(RealExperiment):
             tosser = MujocoTosses(threads) if law == NAME else LawTosses(law, threads=threads)
             tossers[law] = tosser
             if request.at is not None:
-                rows += _fixed_rows(tosser, tosses, dict(request.at.get(law, {})), request.seed)
+                rows += _build_fixed_rows(
+                    tosser, tosses, dict(request.at.get(law, {})), request.seed
+                )
                 continue
             count, seed = request.candidates, request.seed
             results[law] = identify_parameters(tosser, tosses, tosser.tried, count, seed)
-            rows += _rows(law, results[law], seed)
+            rows += _build_rows(law, results[law], seed)
         record: dict[str, Any] = {
             "experiment": "cube_tosses",
             "tosses": len(tosses),
             "file": path.name,
             "rows": rows,
-            "laws": {law: _summary(result) for law, result in results.items()},
+            "laws": {law: _summarize_identification(result) for law, result in results.items()},
         }
         # model-free analysis of the data, and the missing effects
         flown, slid = fit_flights(tosses), measure_sliding(tosses)
@@ -66,40 +68,42 @@ class CubeTosses(RealExperiment):
         record["flight"]["tosses"] = len(flown.indices)
         record["sliding"] = vars(slid) if slid else None
         if study.LAW in results:
-            record["missing"] = _missing(tosses, flown, request)
-        drawing = _drawing(tossers, tosses, results, request)
+            record["missing"] = _measure_missing_effects(tosses, flown, request)
+        drawing = _select_drawing(tossers, tosses, results, request)
         return RealOutcome(json_value(record), page.page(record, drawing))
 
 
-def _rows(law: str, identification: Identified, seed: int) -> list[dict[str, Any]]:
+def _build_rows(law: str, identification: Identified, seed: int) -> list[dict[str, Any]]:
     """Build three rows: given parameters, identified and held out, identified with all tosses."""
     kinds = {
         "given": identification.given,
         "identified, held out": identification.held_out,
         "identified": identification.best,
     }
-    return [_row(law, kind, errors, seed) for kind, errors in kinds.items()]
+    return [_build_row(law, kind, errors, seed) for kind, errors in kinds.items()]
 
 
-def _row(law: str, kind: str, errors: dict[str, Array], seed: int) -> dict[str, Any]:
+def _build_row(law: str, kind: str, errors: dict[str, Array], seed: int) -> dict[str, Any]:
     """Build a row with the mean and the interval of each error."""
     means = {name: mean_interval(value, seed) for name, value in errors.items()}
     return {"law": law, "parameters": kind} | means
 
 
-def _fixed_rows(
+def _build_fixed_rows(
     tosser: Tosser, tosses: Tosses, values: dict[str, float], seed: int
 ) -> list[dict[str, Any]]:
     """Build two rows: given parameters, and parameters identified elsewhere."""
-    kinds = {"given": tosser.given()} | ({"identified elsewhere": values} if values else {})
+    kinds = {"given": tosser.given_parameters()} | (
+        {"identified elsewhere": values} if values else {}
+    )
     rows = []
     for kind, parameters in kinds.items():
         one = {name: np.array([value]) for name, value in parameters.items()}
-        rows.append(_row(tosser.name, kind, tosser.errors(tosses, one).of(0), seed))
+        rows.append(_build_row(tosser.name, kind, tosser.errors(tosses, one).of(0), seed))
     return rows
 
 
-def _summary(identification: Identified) -> dict[str, Any]:
+def _summarize_identification(identification: Identified) -> dict[str, Any]:
     """Summarize an identification without the errors of every toss."""
     return {
         "values": identification.values,
@@ -110,13 +114,15 @@ def _summary(identification: Identified) -> dict[str, Any]:
     }
 
 
-def _missing(tosses: Tosses, flown: Flights, request: RealRequest) -> dict[str, Any]:
+def _measure_missing_effects(
+    tosses: Tosses, flown: Flights, request: RealRequest
+) -> dict[str, Any]:
     """Measure models with more parameters, and the effect of tracking noise."""
     results = study.run_study(tosses, flown, request)
     models = [
         {"title": r.model.title, "law": r.law, "gain": r.gain}
-        | _row(r.law, "identified, held out", r.identification.held_out, request.seed)
-        | _summary(r.identification)
+        | _build_row(r.law, "identified, held out", r.identification.held_out, request.seed)
+        | _summarize_identification(r.identification)
         for r in results
     ]
     request.on_progress(f"{study.LAW}: initial states within the tracking noise")
@@ -128,7 +134,7 @@ def _missing(tosses: Tosses, flown: Flights, request: RealRequest) -> dict[str, 
     }
 
 
-def _drawing(
+def _select_drawing(
     tossers: dict[str, Tosser],
     tosses: Tosses,
     identified_laws: dict[str, Identified],

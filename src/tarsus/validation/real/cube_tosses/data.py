@@ -62,7 +62,7 @@ class Tosses:
         i = np.asarray(indices)
         return Tosses(tuple(self.names[int(k)] for k in i), self.q[i], self.u[i], self.length[i])
 
-    def starting(self, q: Array, u: Array) -> Tosses:
+    def with_start(self, q: Array, u: Array) -> Tosses:
         """Replace the first frame of every toss by q (tosses, 7) and u (tosses, 6)."""
         both = self.q.copy(), self.u.copy()
         both[0][:, 0], both[1][:, 0] = q, u
@@ -82,7 +82,7 @@ def read(path: Path) -> Tosses:
 def from_arrays(arrays: dict[str, NDArray], source: str = "the tosses") -> Tosses:
     """Build tosses from arrays (frames, 13) by number; raise InvalidFile for invalid arrays."""
     if not arrays:
-        raise InvalidFile(f"{source}: the archive holds no toss.", source)
+        raise InvalidFile(f"{source}: the archive contains no tosses.", source)
     # check shape and values
     for name, toss in arrays.items():
         if toss.ndim != 2 or toss.shape[1] != COLUMNS or len(toss) < 2:
@@ -92,7 +92,7 @@ def from_arrays(arrays: dict[str, NDArray], source: str = "the tosses") -> Tosse
                 name,
             )
         if toss.dtype.kind != "f" or not np.isfinite(toss).all():
-            raise InvalidFile(f"{source}: the toss {name} must hold finite numbers.", name)
+            raise InvalidFile(f"{source}: the toss {name} must contain finite numbers.", name)
         if np.abs(np.linalg.norm(toss[:, :4], axis=1) - 1).max() > QUATERNION_TOLERANCE:
             raise InvalidFile(
                 f"{source}: the quaternions of the toss {name} must have length 1.", name

@@ -37,7 +37,7 @@ class TossErrors:
         return {name: value[candidate] for name, value in vars(self).items()}
 
 
-def errors(tosses: Tosses, q: Array) -> TossErrors:
+def toss_errors(tosses: Tosses, q: Array) -> TossErrors:
     """Compute the errors of simulated coordinates q (candidates, tosses, frames, 7)."""
     # distances of centers, and angles: |dot| of unit quaternions is the cosine of half the angle
     distance = np.linalg.norm(q[..., :3] - tosses.q[..., :3], axis=-1) / EDGE

@@ -64,7 +64,7 @@ def fit_flights(tosses: Tosses) -> Flights:
         fallen = tosses.q[i, :n, :3] + 0.5 * G * time[:, None] ** 2 * [0, 0, 1]
         line = np.polyfit(time, fallen, 1)
         q[k, :3], u[k, :3] = line[1], line[0]
-        residuals[0].append(_unbiased(fallen - np.outer(time, line[0]) - line[1], n, 2))
+        residuals[0].append(_remove_bias(fallen - np.outer(time, line[0]) - line[1], n, 2))
         # the orientation: the rate from all increments, then the first frame from all frames
         turn = Rotation.from_quat(tosses.q[i, :n, 3:], scalar_first=True)
         steps = (turn[1:] * turn[:-1].inv()).as_rotvec()
@@ -74,7 +74,7 @@ def fit_flights(tosses: Tosses) -> Flights:
         q[k, 3:] = first.as_quat(scalar_first=True)
         u[k, 3:] = first.inv().apply(rate)
         free = Rotation.from_rotvec(np.outer(time, rate)) * first
-        residuals[1].append(_unbiased((turn * free.inv()).as_rotvec(), n, 2))
+        residuals[1].append(_remove_bias((turn * free.inv()).as_rotvec(), n, 2))
     # differences of the recorded velocities from the fitted ones
     difference = tosses.u[indices, 0] - u
     late = float(np.mean(difference[:, 2]) / G)
@@ -84,7 +84,7 @@ def fit_flights(tosses: Tosses) -> Flights:
     return Flights(indices, q, u, (noise[0], noise[1]), late, spread)
 
 
-def _unbiased(residuals: Array, frames: int, fitted: int) -> Array:
+def _remove_bias(residuals: Array, frames: int, fitted: int) -> Array:
     """Scale residuals to compensate for the number of fitted parameters."""
     return residuals * np.sqrt(frames / (frames - fitted))
 

@@ -66,7 +66,7 @@ def identify_parameters(
         Seed of the random candidates, folds and resamples.
     """
     # the given parameters, and candidates over all ranges
-    start = {name: tosser.given().get(name, 0.0) for name in tried}
+    start = {name: tosser.given_parameters().get(name, 0.0) for name in tried}
     wide = draw_candidates(tried, count // 2, seed)
     values = {name: np.append(start[name], wide[name]) for name in tried}
     errors = tosser.errors(tosses, values)
@@ -74,7 +74,9 @@ def identify_parameters(
     fold = folds(len(tosses), seed)
     owner = np.full(1 + count // 2, -1)
     for turn in range(2):
-        choices = [_best(errors.corners, fold != f, np.isin(owner, (-1, f))) for f in range(FOLDS)]
+        choices = [
+            _find_best(errors.corners, fold != f, np.isin(owner, (-1, f))) for f in range(FOLDS)
+        ]
         centers = [{name: float(v[k]) for name, v in values.items()} for k in choices]
         each = max(count // (4 * FOLDS), 1)
         refined = draw_candidates_around(tried, centers, each, seed + 1 + turn)
@@ -84,11 +86,11 @@ def identify_parameters(
     # held-out errors of each fold, then the choice with all tosses
     held_out = {name: np.empty(len(tosses)) for name in vars(errors)}
     for f in range(FOLDS):
-        k = _best(errors.corners, fold != f, np.isin(owner, (-1, f)))
+        k = _find_best(errors.corners, fold != f, np.isin(owner, (-1, f)))
         for name, value in errors.of(k).items():
             held_out[name][fold == f] = value[fold == f]
     all_tosses = np.ones(len(tosses), bool)
-    best = _best(errors.corners, all_tosses, np.ones(len(owner), bool))
+    best = _find_best(errors.corners, all_tosses, np.ones(len(owner), bool))
     return Identified(
         {name: float(value[best]) for name, value in values.items()},
         _intervals(errors.corners, values, seed),
@@ -116,7 +118,7 @@ def difference_interval(one: Array, other: Array, seed: int) -> tuple[float, flo
     return mean_interval(one - other, seed)
 
 
-def _best(corners: Array, tosses: NDArray[np.bool_], allowed: NDArray[np.bool_]) -> int:
+def _find_best(corners: Array, tosses: NDArray[np.bool_], allowed: NDArray[np.bool_]) -> int:
     """Find the allowed candidate with the smallest mean error over some tosses."""
     mean = np.where(allowed, corners[:, tosses].mean(1), np.inf)
     return int(np.argmin(mean))

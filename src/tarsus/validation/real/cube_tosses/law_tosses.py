@@ -14,11 +14,11 @@ from tarsus.engines.base import Start
 from tarsus.engines.tarsus import TarsusEngine
 from tarsus.identification.ranges import SearchRange
 from tarsus.model.mechanism import Mechanism
-from tarsus.parameters import declared, name_of, names_with_role
+from tarsus.parameters import declared_fields, name_of, names_with_role
 from tarsus.simulation import resolve
 from tarsus.validation.real.cube_tosses.candidates import SCENE, ranges
 from tarsus.validation.real.cube_tosses.data import FRAME, GIVEN_MU, G, Tosses, cube
-from tarsus.validation.real.cube_tosses.errors import TossErrors, errors
+from tarsus.validation.real.cube_tosses.errors import TossErrors, toss_errors
 
 Array = NDArray[np.float64]
 HARD, SOFT = 4, 27  # steps per frame: 1.7 ms, and 0.25 ms for springs and forces at an instant
@@ -35,7 +35,7 @@ class Tosser(ABC):
     """Search range of each parameter that is identified."""
 
     @abstractmethod
-    def given(self) -> dict[str, float]:
+    def given_parameters(self) -> dict[str, float]:
         """Return the parameters before identification: friction of the data, and defaults."""
 
     @abstractmethod
@@ -62,7 +62,7 @@ class Tosser(ABC):
         chunks = []
         for first in range(0, count, chunk_size):
             chunk = {name: value[first : first + chunk_size] for name, value in values.items()}
-            chunks.append(errors(tosses, self.paths(tosses, chunk)))
+            chunks.append(toss_errors(tosses, self.paths(tosses, chunk)))
         return TossErrors(
             *(np.concatenate([getattr(c, n) for c in chunks]) for n in vars(chunks[0]))
         )
@@ -85,7 +85,7 @@ class LawTosses(Tosser):
     def __init__(self, law: str | Law, rounding: float = 0.0, threads: int = 1) -> None:
         resolved = resolve.law(law)
         self.name = law if isinstance(law, str) else name_of(resolved)
-        solvers = declared(type(resolved)).get("solver")
+        solvers = declared_fields(type(resolved)).get("solver")
         if solvers is not None and FASTEST_SOLVER in solvers.choices:
             resolved = replace(resolved, **{"solver": FASTEST_SOLVER})
         self.tried = ranges(self.name, resolved)
@@ -97,8 +97,8 @@ class LawTosses(Tosser):
         self._engine = TarsusEngine(self.name, "midpoint", self._law, threads)
         self._body, self._equal_to_mu = cube(rounding), missing
 
-    def given(self) -> dict[str, float]:
-        known = declared(type(self._law))
+    def given_parameters(self) -> dict[str, float]:
+        known = declared_fields(type(self._law))
         return {
             name: GIVEN_MU
             if known[name].role in ("friction", "kinetic_friction")
@@ -114,7 +114,7 @@ class LawTosses(Tosser):
         for name in self._equal_to_mu:  # Coulomb friction, unless the coefficient is tried
             if name not in each and "mu" in each:
                 parameters[name] = each["mu"]
-        start = _initial_state(self._body, tosses, each, parameters, count)
+        start = _build_initial_state(self._body, tosses, each, parameters, count)
         session = self._engine.begin(start, FRAME / self._steps)
         # frame by frame
         frames = tosses.q.shape[1]
@@ -128,7 +128,7 @@ class LawTosses(Tosser):
         return path.reshape(count, len(tosses), frames, 7)
 
 
-def _initial_state(
+def _build_initial_state(
     body: Mechanism,
     tosses: Tosses,
     each: Mapping[str, Array],

@@ -35,7 +35,7 @@ class MujocoTosses(Tosser):
     def __init__(self, threads: int = 1) -> None:
         self._threads = threads
 
-    def given(self) -> dict[str, float]:
+    def given_parameters(self) -> dict[str, float]:
         return dict(GIVEN)
 
     def paths(self, tosses: Tosses, values: Mapping[str, Array]) -> Array:
@@ -53,7 +53,7 @@ class MujocoTosses(Tosser):
 def _simulate(tosses: Tosses, values: Mapping[str, float], threads: int) -> Array:
     """Simulate all tosses with one candidate; return coordinates (tosses, frames, 7)."""
     mj, frames = mujoco(), tosses.q.shape[1]
-    model = mj.MjModel.from_xml_string(_xml(values))
+    model = mj.MjModel.from_xml_string(_write_xml(values))
     height, late = values.get("height", 0.0), values.get("back", 0.0)
     q, u = tosses.q[:, 0].copy(), tosses.u[:, 0].copy()
     q[:, 2] -= height
@@ -66,7 +66,7 @@ def _simulate(tosses: Tosses, values: Mapping[str, float], threads: int) -> Arra
     return path
 
 
-def _xml(values: Mapping[str, float]) -> str:
+def _write_xml(values: Mapping[str, float]) -> str:
     """Write the cube on a board as MJCF; MuJoCo combines the equal parameters of both geoms."""
     contact = (
         f'friction="{values["mu"]!r} 0 0" condim="3"'

@@ -15,7 +15,7 @@ from scipy.spatial.transform import Rotation
 
 from tarsus.validation.real.cube_tosses.candidates import MEANINGS
 from tarsus.validation.real.cube_tosses.data import EDGE, FRAME, Tosses
-from tarsus.viewer.html_page import document, dots, table
+from tarsus.viewer.html_page import build_document, build_table, embed_png
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -58,26 +58,26 @@ def page(record: Mapping[str, Any], drawing: Drawing | None) -> str:
         "<h2>Laws</h2>",
         _table(
             ["law", "parameters", *(title for _, title in COLUMNS)],
-            [[row["law"], row["parameters"], *_errors(row)] for row in record["rows"]],
+            [[row["law"], row["parameters"], *_format_errors(row)] for row in record["rows"]],
         ),
     ]
     # parameters, data, missing effects and figure
     if record["laws"]:
-        body.append(_parameters(record["laws"]))
-    body += _data(record)
+        body.append(_write_parameters(record["laws"]))
+    body += _write_data(record)
     if "missing" in record:
-        body += _missing(record["missing"])
+        body += _write_missing_effects(record["missing"])
     if drawing is not None:
         body.append(f"<h2>Worst and best tosses under {escape(drawing.law)}</h2>")
-        body.append(dots(_figure(drawing), "worst and best tosses"))
+        body.append(embed_png(_draw_figure(drawing), "worst and best tosses"))
         body.append(
             '<p class="dim">Side view, perpendicular to the motion of the recorded cube. Filled:'
             " recorded; outlined: simulated, at the same instants.</p>"
         )
-    return document("Real tosses of a cube", body)
+    return build_document("Real tosses of a cube", body)
 
 
-def _errors(row: Mapping[str, Any]) -> list[str]:
+def _format_errors(row: Mapping[str, Any]) -> list[str]:
     """Format the four errors."""
     scale = {"missed": 100.0}
     return [_interval(np.multiply(row[name], scale.get(name, 1.0))) for name, _ in COLUMNS]
@@ -88,7 +88,7 @@ def _interval(value: Sequence[float] | Array) -> str:
     return "not finite" if not np.isfinite(mean) else f"{mean:.1f} ({low:.1f} to {high:.1f})"
 
 
-def _parameters(laws: Mapping[str, Any]) -> str:
+def _write_parameters(laws: Mapping[str, Any]) -> str:
     """Write the table of identified parameters with their intervals."""
     rows = [
         [
@@ -107,7 +107,7 @@ def _parameters(laws: Mapping[str, Any]) -> str:
     return "<h2>Parameters</h2>\n" + _table(columns, rows)
 
 
-def _data(record: Mapping[str, Any]) -> list[str]:
+def _write_data(record: Mapping[str, Any]) -> list[str]:
     """Write the section about the recordings themselves."""
     flight, slid = record["flight"], record["sliding"]
     noise, velocity = flight["noise"], flight["velocity_noise"]
@@ -130,12 +130,12 @@ def _data(record: Mapping[str, Any]) -> list[str]:
     return paragraphs
 
 
-def _missing(missing: Mapping[str, Any]) -> list[str]:
+def _write_missing_effects(missing: Mapping[str, Any]) -> list[str]:
     """Write the section about missing effects."""
     rows = [
         [
             f"{model['law']}: {model['title']}",
-            *_errors(model),
+            *_format_errors(model),
             _interval(model["gain"]),
             ", ".join(
                 f"{name} {value:.3g}{_unit(name)}" for name, value in model["values"].items()
@@ -143,7 +143,7 @@ def _missing(missing: Mapping[str, Any]) -> list[str]:
         ]
         for model in missing["models"]
     ]
-    bound = ["initial states within the tracking noise", *_errors(missing["spread"]), "", ""]
+    bound = ["initial states within the tracking noise", *_format_errors(missing["spread"]), "", ""]
     columns = ["free parameters", *(title for _, title in COLUMNS), "gain in corners, %", "values"]
     return ["<h2>Missing effects</h2>", _table(columns, [*rows, bound])]
 
@@ -154,10 +154,10 @@ def _unit(name: str) -> str:
 
 
 def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    return table(columns, rows, range(2, 7))
+    return build_table(columns, rows, range(2, 7))
 
 
-def _figure(drawing: Drawing) -> Figure:
+def _draw_figure(drawing: Drawing) -> Figure:
     """Draw a panel for each toss."""
     from matplotlib.figure import Figure
 
@@ -165,13 +165,13 @@ def _figure(drawing: Drawing) -> Figure:
     figure = Figure(figsize=(11, 2.6 * ((count + 1) // 2)), layout="constrained")
     axes = np.atleast_1d(figure.subplots((count + 1) // 2, 2)).T.ravel()
     for k, ax in enumerate(axes[:count]):
-        _toss(ax, drawing, k)
+        _draw_toss(ax, drawing, k)
     for ax in axes[count:]:
         ax.set_axis_off()
     return figure
 
 
-def _toss(ax: Axes, drawing: Drawing, k: int) -> None:
+def _draw_toss(ax: Axes, drawing: Drawing, k: int) -> None:
     """Draw one toss at several instants, recorded and simulated."""
     length = int(drawing.tosses.length[k])
     recorded, simulated = drawing.tosses.q[k, :length], drawing.path[k, :length]

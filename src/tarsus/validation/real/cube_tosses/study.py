@@ -18,7 +18,7 @@ from tarsus.identification.ranges import SearchRange
 from tarsus.validation.real.base import RealRequest
 from tarsus.validation.real.cube_tosses.candidates import SCENE
 from tarsus.validation.real.cube_tosses.data import Tosses
-from tarsus.validation.real.cube_tosses.errors import errors
+from tarsus.validation.real.cube_tosses.errors import toss_errors
 from tarsus.validation.real.cube_tosses.flight import Flights
 from tarsus.validation.real.cube_tosses.identify import (
     Identified,
@@ -116,7 +116,7 @@ def from_flight(tosses: Tosses, flown: Flights) -> Tosses:
     """Replace the initial states by those fitted to the flight, if a toss flies long enough."""
     q, u = tosses.q[:, 0].copy(), tosses.u[:, 0].copy()
     q[flown.indices], u[flown.indices] = flown.q, flown.u
-    return tosses.starting(q, u)
+    return tosses.with_start(q, u)
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,7 +155,7 @@ def measure_spread(tosses: Tosses, flown: Flights, values: dict[str, float], see
         q[:, 3:] = (rotation * small).as_quat(scalar_first=True)
         u[:, :3] += flown.velocity_noise[0] * random.standard_normal((len(tosses), 3))
         u[:, 3:] += flown.velocity_noise[1] * random.standard_normal((len(tosses), 3))
-        path = tosser.paths(tosses.starting(q, u), one)[0]
+        path = tosser.paths(tosses.with_start(q, u), one)[0]
         reference = Tosses(tosses.names, truth, tosses.u, tosses.length)
-        drawn.append(errors(reference, path[None]).of(0))
+        drawn.append(toss_errors(reference, path[None]).of(0))
     return Spread({name: np.mean([d[name] for d in drawn], 0) for name in drawn[0]})
