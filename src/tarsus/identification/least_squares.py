@@ -361,8 +361,7 @@ class LeastSquares:
     ) -> Array:
         """Compute the Jacobian of shares (W, rows, p) with one pair of worlds per group.
 
-        The unknowns of a group affect different residuals, so they are moved at once (Curtis,
-        Powell and Reid 1974).
+        The unknowns of a group affect different residuals, so they are moved at once (Curtis 1974).
         """
         pairs = np.tile(z, (2 * len(groups), 1))
         for k, (members, _) in enumerate(groups):

@@ -12,7 +12,7 @@ with x = clip(q, lower, upper) - center.
 - Stribeck: more friction at rest than in motion (Armstrong-Helouvry 1994, Eqn. (3), exponent 1).
 - Load: a torque tau through the gear presses its teeth together. While the motor drives, the loss
   is `load` times |tau|, an efficiency of 1 - load. While the joint drives the motor, it is
-  `back_load` times |tau| (Giacomelli and Padois 2022 call this directional efficiency).
+  `back_load` times |tau| (directional efficiency, Wang and Kim 2015).
 """
 
 from __future__ import annotations

@@ -37,13 +37,13 @@ def read_friction(model: Any) -> dict[str, FrictionVariation]:
     joints = mujoco_joint_names(model)
     variations: dict[str, FrictionVariation] = {}
     for k in range(model.nnumeric):
-        name = model.is_numeric(k).name
+        name = model.numeric(k).name
         if not name.startswith(PREFIX):
             continue
         joint = name.removeprefix(PREFIX)
         if joint not in joints:
             raise unknown_name_error("joint", joint, joints)
-        data = np.array(model.is_numeric(k).data, float)
+        data = np.array(model.numeric(k).data, float)
         if len(data) != len(fields(FrictionVariation)):
             count = len(fields(FrictionVariation))
             raise InvalidModel(f"{name} must have {count} numbers, not {len(data)}.", joint)

@@ -20,6 +20,26 @@ BELADY_1966 = Reference(
     "1966",
     {"journal": "IBM Systems Journal", "volume": "5", "number": "2"},
 )
+CURTIS_1974 = Reference(
+    "Curtis 1974",
+    "article",
+    ("Curtis, A. R.", "Powell, M. J. D.", "Reid, J. K."),
+    "On the estimation of sparse Jacobian matrices",
+    "1974",
+    {
+        "journal": "Journal of the Institute of Mathematics and its Applications",
+        "volume": "13",
+        "pages": "117--119",
+    },
+)
+GEYER_1992 = Reference(
+    "Geyer 1992",
+    "article",
+    ("Geyer, Charles J.",),
+    "Practical Markov chain Monte Carlo",
+    "1992",
+    {"journal": "Statistical Science", "volume": "7", "number": "4", "pages": "473--483"},
+)
 WILSON_1927 = Reference(
     "Wilson 1927",
     "article",

@@ -5,6 +5,27 @@ from __future__ import annotations
 from tarsus.references.reference import Reference
 
 # --- the five papers that Tarsus started from
+ARMSTRONG_1994 = Reference(
+    "Armstrong-Helouvry 1994",
+    "article",
+    ("Armstrong-Hélouvry, Brian", "Dupont, Pierre", "Canudas de Wit, Carlos"),
+    "A survey of models, analysis tools and compensation methods for the control of machines with"
+    " friction",
+    "1994",
+    {"journal": "Automatica", "volume": "30", "number": "7", "pages": "1083--1138"},
+)
+BITTENCOURT_2012 = Reference(
+    "Bittencourt and Gunnarsson 2012",
+    "article",
+    ("Bittencourt, André Carvalho", "Gunnarsson, Svante"),
+    "Static friction in a robot joint: modeling and identification of load and temperature effects",
+    "2012",
+    {
+        "journal": "Journal of Dynamic Systems, Measurement, and Control",
+        "volume": "134",
+        "number": "5",
+    },
+)
 GEHRING_2014 = Reference(
     "Gehring 2014",
     "inproceedings",
@@ -296,5 +317,17 @@ TODOROV_2014 = Reference(
     {
         "booktitle": "IEEE International Conference on Robotics and Automation",
         "pages": "6054--6061",
+    },
+)
+WANG_2015 = Reference(
+    "Wang and Kim 2015",
+    "inproceedings",
+    ("Wang, Albert", "Kim, Sangbae"),
+    "Directional efficiency in geared transmissions: characterization of backdrivability towards"
+    " improved proprioceptive control",
+    "2015",
+    {
+        "booktitle": "IEEE International Conference on Robotics and Automation",
+        "pages": "1055--1062",
     },
 )

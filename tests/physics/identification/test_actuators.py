@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers.refused import refused
 
 import tarsus
 from tarsus.commands.base import BAD_INPUT
@@ -26,7 +27,6 @@ from tarsus.identification.identified_file import write_identified
 from tarsus.identification.unknowns import read_unknowns
 from tarsus.model.friction import FrictionVariation
 from tarsus.model.mjcf import read_mjcf
-from tests.helpers.refused import refused
 
 KP, KD, DT, NOISE = 20.0, 0.5, 0.005, 2e-4
 LEG = """<body name="{0}" pos="0 {1} 1"><joint name="{0}_hip" axis="0 1 0"/>

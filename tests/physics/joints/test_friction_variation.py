@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers.refused import refused
 
 import tarsus
 from tarsus.dynamics.robot import Robot
@@ -19,7 +20,6 @@ from tarsus.errors import InvalidModel, UnknownName
 from tarsus.model.friction import FrictionVariation
 from tarsus.model.mjcf import read_mjcf
 from tarsus.model.to_mjcf import to_mjcf
-from tests.helpers.refused import refused
 
 INERTIA, DRY, DT = 0.1, 0.5, 1e-3
 ROTOR = f"""<mujoco><option gravity="0 0 0"/><worldbody><body name="rotor">

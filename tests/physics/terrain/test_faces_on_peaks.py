@@ -107,7 +107,8 @@ def test_bodies_dropped_on_waves_rest_on_crests(geom: str) -> None:
 def test_narrow_faces_use_only_edge_contacts() -> None:
     def names(geom: str) -> list[str]:
         robot = free_body(geom, 0.05)
-        return [s.name for s in create_spans(robot, [c.name for c in robot.candidates]) if s.wide]
+        spans = create_spans(robot, [c.name for c in robot.candidates])
+        return [s.name for s in spans if s.is_face]
 
     assert len(names(CRATE)) == 6 and len(names(DISC)) == 2
     assert len(names(f"type='box' size='.2 .15 {0.9 * MIN_HALF_WIDTH}'")) == 2

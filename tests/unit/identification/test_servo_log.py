@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers.refused import refused
 
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import InvalidFile, TarsusWarning, UnmetCondition
 from tarsus.identification.recording import MotionLog
 from tarsus.identification.servo_log import read_servo_log
 from tarsus.model.mjcf import read_mjcf
-from tests.helpers.refused import refused
 
 ARM = """<mujoco><compiler angle="radian" autolimits="true"/><worldbody><body name="upper">
 <joint name="hip" axis="0 1 0" range="-1 1"/><inertial pos="0 0 -.1" mass="1" diaginertia="1 1 1"/>

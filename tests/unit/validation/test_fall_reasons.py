@@ -26,7 +26,7 @@ def table(legs: list[str], motors: list[int], more: str = "") -> Robot:
     text = f"""<mujoco><worldbody><body name="table" pos="0 0 .5"><freejoint/>
         <geom type="box" size=".3 .2 .02" mass="{TRUNK}" contype="0" conaffinity="0"/>{made}</body>
         </worldbody><actuator>{driven}</actuator>{more}</mujoco>"""
-    return Robot.of(read_mjcf(text))
+    return Robot.of(read_mjcf(text, driven=[f"slide{k}" for k in motors]))
 
 
 def test_undriven_joints_are_reported() -> None:
