@@ -10,22 +10,23 @@ every step from the variation that MuJoCo ignores.
 
 from __future__ import annotations
 
+import importlib
 import json
 import sys
 import warnings
 from pathlib import Path
+from typing import Any
 
-import mujoco
 import numpy as np
 
 import tarsus
 
+mujoco: Any = importlib.import_module("mujoco")
+
 KP, KD, STEPS = 20.0, 1.5, 2  # steps of 2.5 ms per sample
 
 
-def rollout(
-    model: mujoco.MjModel, log: dict[str, np.ndarray], robot: tarsus.Robot | None
-) -> np.ndarray:
+def rollout(model: Any, log: dict[str, np.ndarray], robot: tarsus.Robot | None) -> np.ndarray:
     """Simulate the servos from the targets alone; `robot` gives the friction of every step."""
     model.opt.timestep = float(np.mean(np.diff(log["time"]))) / STEPS
     model.opt.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST

@@ -84,7 +84,7 @@ def read_servo_log(given: Path | Mapping[str, Any], robot: Robot) -> MotionLog:
     _check_units(target, target_name, joints)
     dt, q, target = _evenly_spaced(time, q, target)
     _check_channels(q, target, joints)
-    u = savgol_filter(q, SMOOTHING, 3, deriv=1, delta=dt, axis=0)
+    u = np.asarray(savgol_filter(q, SMOOTHING, 3, deriv=1, delta=dt, axis=0), float)
     # the target of sample k acts from there on
     action = np.concatenate([target[:1], target[:-1]])
     return MotionLog(dt, q, u, action, {})
