@@ -79,6 +79,7 @@ def test_a_fallen_robot_lies_on_its_body(name: str, law: str) -> None:
         f" {most.max():.1e} J, kinetic at the end {kinetic:.1e} J"
     )
     assert depth.max() < allowed
-    assert frames.min() > 0  # its joints are above the ground
+    # joints are above the ground; those of HOAP-1 that are contact points may sink as deep as these
+    assert frames.min() > -allowed
     assert kinetic < 1e-3 * weight * height  # at rest, or rocking slowly on soft ground
     assert most.max() < 0.01 * weight  # the energy of a centimeter of height
