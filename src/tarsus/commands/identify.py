@@ -36,8 +36,8 @@ class Identify(Command):
     """Identify parameters of robot, contact and ground from logs.
 
     docs/identification.md describes the spec file. With --laws, contact laws are ranked by how well
-    they predict data that was held out. Given a log of position servos instead of a spec, with the
-    robot's base fixed, the actuators are identified: docs/real_go2.md.
+    they predict data that was held out. Given a log of the position servos of a robot with a
+    fixed base, it identifies the actuators (docs/identification.md).
     """
 
     position: ClassVar[int] = 64
@@ -100,7 +100,7 @@ class Identify(Command):
             if getattr(self, name) is not None:
                 option = f"--{name.replace('_', '-')}"
                 raise IncompatibleOptions(
-                    f"{option} belongs to a servo log; a spec has these settings inside.", option
+                    f"{option} is for a servo log; a spec file contains these settings.", option
                 )
         return self._rank(threads) if self.laws else self._identify(threads)
 
@@ -246,8 +246,9 @@ def _print_actuators(result: ActuatorIdentification) -> None:
     _print_table(rows)
     print(
         "\nRMS errors of joint angles in mrad, simulated from the targets alone; held out from"
-        f" {result.split:g} s on. AIC and BIC are above the least.\nChosen: {result.chosen}, with"
-        " the fewest parameters of those not significantly, or at most 10 %, worse than the best.\n"
+        f" {result.split:g} s on. AIC and BIC are relative to the smallest.\nChosen:"
+        f" {result.chosen}. It has the fewest parameters of those whose held-out error is at most"
+        " 10 % above the best, or not significantly above it.\n"
     )
     chosen = result[result.chosen].identification
     if chosen is not None:

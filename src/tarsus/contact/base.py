@@ -324,8 +324,9 @@ class ForceLaw(Law):
 
         end = subcycle(problem, memory, evaluate, slopes, builder)
         solved = end.impulses, end.memory, end.substeps, end.stable
-        moving = {"coordinate_impulses": end.coordinate_impulses, "free_share": end.free_share}
-        return ContactSolution(*solved, **moving)
+        return ContactSolution(
+            *solved, coordinate_impulses=end.coordinate_impulses, free_share=end.free_share
+        )
 
 
 def evaluate_forces(

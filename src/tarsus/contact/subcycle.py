@@ -10,8 +10,9 @@ the Delassus matrix G of the step,
     L = h f(x + theta h v, v),
 
 where theta is the instant at which the stepper evaluates contacts, and the ramp the velocity gained
-in free motion over the step. With one substep this is the step itself. At theta = 0 one substep
-moves freely by dt ramp, many by half of that: the coordinates of the robot get the same share.
+in free motion over the step. With one substep this is the step itself. At theta = 0 the ramp
+displaces a contact by dt ramp in one substep, and by about half of that in many; the coordinates of
+the robot get the same share.
 
 A substep h keeps R (C h^2 / 4 + D h / 2) at most MARGIN along every normal, R being the column sum
 of |G| over the contacts that may touch: the largest of these bounds the eigenvalue whose value 1 is

@@ -24,11 +24,7 @@ from numpy.typing import NDArray
 
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import InvalidValue, UnmetCondition, join_names, unknown_name_error
-from tarsus.identification.candidates import (
-    Candidates,
-    ModelParts,
-    selects,
-)
+from tarsus.identification.candidates import Candidates, ModelParts, selects
 from tarsus.identification.estimates import Estimate
 from tarsus.identification.intervals import OPEN_HALF_WIDTH
 from tarsus.identification.model_parts import model_parts
@@ -45,8 +41,7 @@ from tarsus.model.file_actuators import FREE, FileActuator
 from tarsus.model.friction import FrictionVariation
 from tarsus.model.joint import Joint
 from tarsus.model.mechanism import Mechanism
-from tarsus.simulation.varied import FRICTION_KINDS as VARIATION_FIELDS
-from tarsus.simulation.varied import joint_value
+from tarsus.simulation.varied import FRICTION_FIELDS, joint_value
 
 Array = NDArray[np.float64]
 PARTS: Mapping[str, tuple[str, ...]] = {
@@ -56,6 +51,7 @@ PARTS: Mapping[str, tuple[str, ...]] = {
     "stribeck": ("stribeck", "stribeck_rate"),
     "load": ("load_friction",),
 }
+JOINT_FIELDS = (*PARTS["friction"], *PARTS["spring"])  # kinds that are fields of a joint
 STRUCTURES = (
     "friction",
     "friction+spring",
@@ -64,7 +60,7 @@ STRUCTURES = (
     "friction+spring+angle",
     "friction+spring+angle+stribeck",
 )
-NOISE = 0.005  # rad: scale of the residuals; larger ones than three times this count linearly
+NOISE = 0.005  # rad: scale of the residuals; above three times this they count linearly
 WINDOW, SETTLING = 1.75, 0.25  # s: duration of a window, and of its start that is not compared
 MAX_STEP = 0.0051  # s
 BLOCK = 0.5  # s: duration of the blocks over which errors of structures are compared
@@ -132,8 +128,8 @@ class ActuatorIdentification:
     fits
         Fits in order of the structures; the first is the file as it is.
     chosen
-        Name of the chosen structure: of those that are not significantly worse than the best on the
-        held-out part, or by at most 10 %, the one with the fewest parameters.
+        Name of the chosen structure. It has the fewest parameters of those whose held-out error is
+        at most 10 % above the best, or not significantly above it.
     split
         Start of the held-out part, in s from the start of the log.
     simulated
@@ -179,6 +175,7 @@ class ActuatorIdentification:
         }
 
     def __getitem__(self, structure: str) -> ActuatorFit:
+        """Return the fit of a structure."""
         for fit in self.fits:
             if fit.structure == structure:
                 return fit
@@ -198,7 +195,7 @@ def identify_actuators(
     seed: int = 0,
     on_progress: ProgressCallback = lambda text: None,
 ) -> ActuatorIdentification:
-    """Identify the actuators of a robot whose base is fixed from its servos' log.
+    """Identify the actuators of a robot with a fixed base from a log of its servos.
 
     Parameters
     ----------
@@ -224,10 +221,10 @@ def identify_actuators(
     Raises
     ------
     TarsusError
-        For bad input.
+        If the log, the robot or an option is unsuitable.
     """
     begin = time.perf_counter()
-    parts_of = {name: _kinds(name) for name in structures}
+    parts_of = {name: _list_kinds(name) for name in structures}
     if per not in PER:
         raise unknown_name_error("grouping of parameters", per, PER)
     motion = read_servo_log(log, robot)
@@ -241,10 +238,10 @@ def identify_actuators(
         )
     driven = with_servos(robot, kp, kd)
     problem = _Problem(driven, motion, kp, first_held_out, threads, seed, on_progress)
-    fits, known = [problem.file()], dict[str, dict[str, float]]()
+    fits, known = [problem.predict_file()], dict[str, dict[str, float]]()
     for name in sorted(structures, key=lambda s: len(parts_of[s])):
-        begins = [known[s] for s in known if set(parts_of[s]) <= set(parts_of[name])]
-        start = begins[-1] if begins else {}
+        simpler = [known[s] for s in known if set(parts_of[s]) <= set(parts_of[name])]
+        start = simpler[-1] if simpler else {}
         fit = problem.fit(name, parts_of[name], per, start)
         assert fit.identification is not None
         known[name] = {one.name: one.value for one in fit.identification.estimates}
@@ -262,7 +259,7 @@ def identify_actuators(
     )
 
 
-def _kinds(structure: str) -> tuple[str, ...]:
+def _list_kinds(structure: str) -> tuple[str, ...]:
     """List the kinds of unknowns of a structure."""
     names = structure.split("+")
     for name in names:
@@ -318,13 +315,13 @@ def identified_robot(robot: Robot, values: Mapping[str, float], log: MotionLog) 
     low, high = log.q.min(0), log.q.max(0)
 
     def joint_of(joint: Joint, k: int) -> Joint:
-        own = {
+        of_joint = {
             name.partition(".")[0]: value
             for name, value in values.items()
             if selects(name.partition(".")[2], joint.name)
         }
-        changed: dict[str, Any] = {kind: own[kind] for kind in DIRECT_KINDS if kind in own}
-        fields = {VARIATION_FIELDS[kind]: own[kind] for kind in FRICTION_KINDS if kind in own}
+        changed: dict[str, Any] = {k: of_joint[k] for k in JOINT_FIELDS if k in of_joint}
+        fields = {FRICTION_FIELDS[k]: of_joint[k] for k in FRICTION_KINDS if k in of_joint}
         if fields:
             within = angle_range(float(low[k]), float(high[k]))
             changed["friction"] = FrictionVariation(**within, **fields)
@@ -332,9 +329,6 @@ def identified_robot(robot: Robot, values: Mapping[str, float], log: MotionLog) 
 
     bodies = enumerate(robot.bodies)
     return replace(robot, bodies=tuple(replace(b, joint=joint_of(b.joint, k)) for k, b in bodies))
-
-
-DIRECT_KINDS = ("armature", "damping", "dry_friction", "stiffness", "rest")
 
 
 def angle_range(low: float, high: float) -> dict[str, float]:
@@ -365,14 +359,14 @@ class _Problem:
         windows = cut_windows([train], WINDOW, WINDOW - SETTLING, 10_000)
         self.train = replace(windows, skipped=round(SETTLING / log.dt))
         self.whole = Windows((log,), np.zeros(1, int), np.zeros(1, int), len(log) - 1)
-        self.none = self.train.subset(np.zeros(len(self.train), bool))
+        self.no_windows = self.train.subset(np.zeros(len(self.train), bool))
         self.search = {**SEARCH, **SEARCHES, "seed": seed}
         # sizes of torques and motions, which scale the ranges
         self.torque = kp * np.abs(log.action - log.q).max(0)
         self.rate = np.percentile(np.abs(log.u), 99, axis=0)
         self.low, self.high = log.q.min(0), log.q.max(0)
 
-    def file(self) -> ActuatorFit:
+    def predict_file(self) -> ActuatorFit:
         """Predict with the model as it is."""
         joints = [body.joint for body in self.robot.bodies]
         values = {
@@ -382,7 +376,7 @@ class _Problem:
         }
         unknowns = [Unknown(name, SearchRange(0.0, v + 1.0)) for name, v in values.items()]
         q = self._predict(self.parts, unknowns, values)
-        return self._fit("file", None, 0, q)
+        return self._measure("file", None, 0, q)
 
     def fit(
         self, name: str, kinds: Sequence[str], per: str, start: Mapping[str, float]
@@ -396,7 +390,7 @@ class _Problem:
         ]
         noise = Noise(np.full(self.robot.nu, NOISE), None, None)
         spec = IdentificationSpec(tuple(unknowns), search=self.search)
-        prepared = Prepared(spec, (self.log,), parts, noise, self.train, self.none)
+        prepared = Prepared(spec, (self.log,), parts, noise, self.train, self.no_windows)
         result = identify_model(
             prepared,
             unknowns,
@@ -406,14 +400,15 @@ class _Problem:
         )
         self.simulated += result.simulated
         q = self._predict(parts, unknowns, {one.name: one.value for one in result.estimates})
-        return self._fit(name, self._widened(result, unknowns, q), len(unknowns), q)
+        return self._measure(name, self._widen_intervals(result, unknowns, q), len(unknowns), q)
 
-    def _widened(
+    def _widen_intervals(
         self, result: Identification, unknowns: Sequence[Unknown], q: Array
     ) -> Identification:
         """Widen intervals for residuals that are correlated in time.
 
-        The curvature counts every sample; independent are as many as pass in a correlation time.
+        The curvature of the cost counts every sample as independent, but only one sample per
+        correlation time is.
         """
         times = np.array([correlation_time(e) for e in (q - self.log.q)[: self.first_held_out].T])
         estimates = []
@@ -452,7 +447,7 @@ class _Problem:
     def _unknown(self, kind: str, group: str, start: Mapping[str, float]) -> Unknown:
         """Create an unknown of a group of joints, with a range that fits the log."""
         chosen = [selects(group, body.joint.name) for body in self.robot.bodies]
-        joints = [b.joint for b, own in zip(self.robot.bodies, chosen, strict=True) if own]
+        joints = [b.joint for b in self.robot.bodies if selects(group, b.joint.name)]
         torque = float(self.torque[chosen].max())
         rate = float(self.rate[chosen].max())
         half = float((self.high - self.low)[chosen].max()) / 2
@@ -494,9 +489,10 @@ class _Problem:
         errors = rollouts.residuals(row, rollouts.run_observer(row))[0, 0]
         return np.concatenate([self.log.q[:1], self.log.q[1:] + errors])
 
-    def _fit(
+    def _measure(
         self, name: str, result: Identification | None, parameters: int, q: Array
     ) -> ActuatorFit:
+        """Measure the errors of simulated angles q (T, n), in rad, and the information criteria."""
         errors = q - self.log.q
         train, held_out = errors[: self.first_held_out], errors[self.first_held_out :]
         train_rms, held_out_rms = (np.sqrt((part**2).mean(0)) for part in (train, held_out))
@@ -528,11 +524,11 @@ def _remarks(estimates: Sequence[Estimate], result: Identification) -> tuple[str
 
     remarks = []
     for kind in dict.fromkeys(one.name.partition(".")[0] for one in estimates):
-        own = [one for one in estimates if one.name.partition(".")[0] == kind]
-        if names := [one.name for one in own if one.open]:
+        of_kind = [one for one in estimates if one.name.partition(".")[0] == kind]
+        if names := [one.name for one in of_kind if one.open]:
             remarks.append(f"The log does not determine {kind} of {joints(names)}.")
         for end in ("low", "high"):
-            if names := [one.name for one in own if one.bound == end and not one.open]:
+            if names := [one.name for one in of_kind if one.bound == end and not one.open]:
                 remarks.append(f"{kind} of {joints(names)} is at the {end}er end of its range.")
     pairs: dict[tuple[str, str], list[tuple[str, float]]] = {}
     for a, b, correlation in result.correlated:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tarsus.contact.base import Law
+from tarsus.dynamics import tree
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import InvalidValue, TarsusWarning, Unsupported, one_per_code, unknown_name_error
 from tarsus.identification import inertial_parameters
@@ -26,7 +27,7 @@ from tarsus.identification.unknowns import (
     Unknown,
 )
 from tarsus.model.friction import FrictionVariation
-from tarsus.model.mechanism import WORLD, Joint
+from tarsus.model.mechanism import Joint
 from tarsus.parameters import declared_fields, name_of
 from tarsus.program.run import machine
 from tarsus.simulation.simulation import Simulation
@@ -220,7 +221,7 @@ def independent_unknowns(
 ) -> list[tuple[list[int], list[NDArray[np.bool_]]]]:
     """Group unknowns that affect different joints, so that they can be moved at once.
 
-    Trees that stand on fixed bases do not affect each other without contact.
+    Without contact, trees on fixed bases do not affect each other.
 
     Returns
     -------
@@ -228,9 +229,7 @@ def independent_unknowns(
         Indices of the unknowns of each group, and for each of them a mask (nu,) of the velocities
         that it affects. Empty if the robot has a floating base or an unknown is not of joints.
     """
-    roots: list[int] = []
-    for i, body in enumerate(robot.bodies):
-        roots.append(i if body.parent == WORLD else roots[body.parent])
+    roots = [tree.support_path(robot, i)[-1] for i in range(len(robot.bodies))]
     fixed = all(body.joint.kind in ("hinge", "slide") for body in robot.bodies)
     if not fixed or robot.constrained or any(one.part not in JOINT_RESISTANCES for one in unknowns):
         return []

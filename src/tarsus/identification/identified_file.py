@@ -33,12 +33,12 @@ def write_identified(robot: Robot, path: Path) -> None:
         Path of the new file.
     """
     source = Path(robot.origin.file) if robot.origin.file else None
-    root = _edited(robot, source, path) if source and source.suffix == ".xml" else None
+    root = _edit_file(robot, source, path) if source and source.suffix == ".xml" else None
     text = to_mjcf(robot, floor=False) if root is None else _text(root)
     write_text({path: text + "\n"})
 
 
-def _edited(robot: Robot, source: Path, path: Path) -> Element | None:
+def _edit_file(robot: Robot, source: Path, path: Path) -> Element | None:
     """Edit the joints in the file; None if they are not all in it, by their names."""
     root = ElementTree.parse(source).getroot()
     elements = {e.get("name"): e for e in root.iter("joint") if e.get("name")}
@@ -46,7 +46,7 @@ def _edited(robot: Robot, source: Path, path: Path) -> Element | None:
     if root.tag != "mujoco" or any(joint.name not in elements for joint in joints):
         return None
     for joint in joints:
-        _edit(root, elements[joint.name], joint)
+        _edit_joint(root, elements[joint.name], joint)
     # the file's folders, seen from the new file
     compiler = root.find("compiler")
     if root.find("asset/mesh") is not None or root.find("asset/texture") is not None:
@@ -57,7 +57,7 @@ def _edited(robot: Robot, source: Path, path: Path) -> Element | None:
     return root
 
 
-def _edit(root: Element, element: Element, joint: Joint) -> None:
+def _edit_joint(root: Element, element: Element, joint: Joint) -> None:
     """Write what resists the motion of a joint."""
     numbers = {
         "armature": joint.armature,

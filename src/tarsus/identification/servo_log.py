@@ -57,7 +57,12 @@ def read_servo_log(given: Path | Mapping[str, Any], robot: Robot) -> MotionLog:
     Raises
     ------
     TarsusError
-        If the log cannot be used; a TarsusWarning says what was repaired.
+        If the log cannot be used.
+
+    Warns
+    -----
+    TarsusWarning
+        If the log was repaired.
     """
     arrays = open_log(given) if isinstance(given, Path) else given
     if not isinstance(arrays, Mapping) or "q_start" in arrays:
@@ -72,17 +77,17 @@ def read_servo_log(given: Path | Mapping[str, Any], robot: Robot) -> MotionLog:
             f"the servos of {robot.name} are identified while its base is fixed: add --fixed-base.",
             "fixed_base",
         )
-    q_name, target_name = (_name(arrays, names) for names in (MEASURED, TARGETS))
+    q_name, target_name = (_find_array(arrays, names) for names in (MEASURED, TARGETS))
     if "time" not in arrays:
         raise InvalidFile("the log lacks time, in s.", "time")
     time = np.asarray(arrays["time"], float).ravel()
-    q, target = (_columns(arrays[n], n, len(time), joints) for n in (q_name, target_name))
-    time, q, target = _finite(time, q, target)
+    q, target = (_read_columns(arrays[n], n, len(time), joints) for n in (q_name, target_name))
+    time, q, target = _drop_nonfinite(time, q, target)
     # joints, then times
-    q, target = _ordered(q, target, arrays, joints)
+    q, target = _sort_joints(q, target, arrays, joints)
     _check_units(q, q_name, joints)
     _check_units(target, target_name, joints)
-    dt, q, target = _evenly_spaced(time, q, target)
+    dt, q, target = _resample_evenly(time, q, target)
     _check_channels(q, target, joints)
     u = np.asarray(savgol_filter(q, SMOOTHING, 3, deriv=1, delta=dt, axis=0), float)
     # the target of sample k acts from there on
@@ -94,7 +99,7 @@ def _warn(text: str, code: str, subject: str = "") -> None:
     warnings.warn(TarsusWarning(text, code, subject), stacklevel=4)
 
 
-def _name(arrays: Mapping[str, Any], names: tuple[str, ...]) -> str:
+def _find_array(arrays: Mapping[str, Any], names: tuple[str, ...]) -> str:
     for name in names:
         if name in arrays:
             return name
@@ -102,7 +107,7 @@ def _name(arrays: Mapping[str, Any], names: tuple[str, ...]) -> str:
     raise InvalidFile(f"the log lacks {names[0]}; it has {given}.", names[0])
 
 
-def _columns(value: Any, name: str, count: int, joints: list[Joint]) -> Array:
+def _read_columns(value: Any, name: str, count: int, joints: list[Joint]) -> Array:
     try:
         columns = np.asarray(value, float)
     except (TypeError, ValueError):
@@ -110,34 +115,34 @@ def _columns(value: Any, name: str, count: int, joints: list[Joint]) -> Array:
     columns = columns[:, None] if columns.ndim == 1 else columns
     if columns.shape != (count, len(joints)):
         raise InvalidFile(
-            f"{name} of the log has the shape {columns.shape}, but {count} times and"
-            f" {len(joints)} joints ({join_names([j.name for j in joints], 4)}) need"
-            f" {(count, len(joints))}.",
+            f"{name} of the log has the shape {columns.shape}, but must have"
+            f" {(count, len(joints))}: {count} times and {len(joints)} joints"
+            f" ({join_names([j.name for j in joints], 4)}).",
             name,
         )
     return columns
 
 
-def _ordered(
+def _sort_joints(
     q: Array, target: Array, arrays: Mapping[str, Any], joints: list[Joint]
 ) -> tuple[Array, Array]:
     """Sort the columns in the order of the robot's joints."""
     names = [joint.name for joint in joints]
     if "joint_names" in arrays:
         given = [str(name) for name in np.asarray(arrays["joint_names"]).ravel()]
-        matches = {_matching(name, names) for name in given}
+        matches = {_match_name(name, names) for name in given}
         if None in matches or len(matches) != len(names):
             raise InvalidFile(
                 f"joint_names of the log must name each joint once: {join_names(names, 12)}.",
                 "joint_names",
             )
-        order = [[_matching(g, names) for g in given].index(name) for name in names]
+        order = [[_match_name(g, names) for g in given].index(name) for name in names]
         if order != list(range(len(names))):
             _warn("the log's columns were sorted by joint_names.", "joints-reordered")
         q, target = q[:, order], target[:, order]
     else:
         _check_order(q, joints)
-    # does each joint follow its own target?
+    # each joint must follow its own target
     followed = _correlations(q, target)
     best = followed.argmax(1)
     own = np.diag(followed)
@@ -151,7 +156,7 @@ def _ordered(
     return q, target
 
 
-def _matching(name: str, names: list[str]) -> str | None:
+def _match_name(name: str, names: list[str]) -> str | None:
     """Find the joint with this name, with or without the ending "_joint"."""
     for suffix in ("", "_joint"):
         if name + suffix in names:
@@ -205,8 +210,8 @@ def _check_units(values: Array, name: str, joints: list[Joint]) -> None:
         )
 
 
-def _finite(time: Array, q: Array, target: Array) -> tuple[Array, Array, Array]:
-    """Drop samples with NaN or infinity."""
+def _drop_nonfinite(time: Array, q: Array, target: Array) -> tuple[Array, Array, Array]:
+    """Drop samples with NaN or infinity, with a warning."""
     good = np.isfinite(time) & np.isfinite(q).all(1) & np.isfinite(target).all(1)
     bad = int((~good).sum())
     if bad:
@@ -218,7 +223,7 @@ def _finite(time: Array, q: Array, target: Array) -> tuple[Array, Array, Array]:
     return time[good], q[good], target[good]
 
 
-def _evenly_spaced(time: Array, q: Array, target: Array) -> tuple[float, Array, Array]:
+def _resample_evenly(time: Array, q: Array, target: Array) -> tuple[float, Array, Array]:
     """Resample at even times; return the interval, in s, and the samples."""
     if len(time) < 10:
         raise UnmetCondition(f"the log must have at least ten samples, not {len(time)}.", "time")

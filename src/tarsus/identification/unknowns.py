@@ -23,12 +23,12 @@ import numpy as np
 
 from tarsus.errors import InvalidValue, unknown_name_error
 from tarsus.identification.ranges import SearchRange
+from tarsus.simulation.varied import FRICTION_FIELDS
 
 AXES = ("x", "y", "z")
 PAIRS = ("xx", "yy", "zz", "xy", "xz", "yz")
 ALL = "all"
-FRICTION_KINDS = ("friction_slope", "friction_curvature", "stribeck", "stribeck_rate")
-FRICTION_KINDS += ("load_friction", "back_load_friction")
+FRICTION_KINDS = tuple(FRICTION_FIELDS)
 SPRING_KINDS = ("stiffness", "rest")
 JOINT_KINDS = ("armature", "damping", "dry_friction", *SPRING_KINDS, *FRICTION_KINDS, "strength")
 SIGNED_KINDS = ("rest", "friction_slope", "friction_curvature")  # may be negative

@@ -44,7 +44,7 @@ class FrictionVariation:
     stribeck
         Additional friction at rest, in N m.
     stribeck_rate
-        Rate at which 37 % of it remain, in rad/s.
+        Rate at which 37 % of it remains, in rad/s.
     load, back_load
         Friction per motor torque, while the motor drives the joint and while it is driven.
     """

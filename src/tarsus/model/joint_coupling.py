@@ -127,14 +127,14 @@ def check_couplings(couplings: tuple[JointCoupling, ...], kinds: Mapping[str, st
 
 
 def find_cycle(leaders: Mapping[T, Sequence[T]], first: T) -> list[T]:
-    """Find a path from a joint over its leaders, and theirs, back to it; empty if there is none.
+    """Find a cycle of joints that follow each other; return an empty list if there is none.
 
     Parameters
     ----------
     leaders
         Leaders of each joint that follows others.
     first
-        Joint at which the path starts and ends.
+        Joint at which the cycle starts and ends.
     """
     paths, seen = [[first]], set[T]()
     while paths:

@@ -24,6 +24,15 @@ def file_actuators(model: Any) -> tuple[FileActuator, ...]:
     return tuple(_file_actuator(model, number, name) for number, name in _driving(model).items())
 
 
+def find_driven_joints(model: Any) -> set[int]:
+    """Find the joints that an actuator drives, whatever its kind, by number."""
+    return {
+        int(model.actuator_trnid[number, 0])
+        for number in range(len(model.actuator_trntype))
+        if model.actuator_trntype[number] in ON_JOINT
+    }
+
+
 def not_driving(model: Any) -> list[str]:
     """Find the actuators that do not drive one hinge or slide with one signal, by name."""
     known = _driving(model)

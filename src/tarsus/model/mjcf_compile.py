@@ -14,7 +14,7 @@ from tarsus.errors import InvalidFile, TarsusError, UnknownName, join_names, unk
 from tarsus.model.conventions import mujoco_joint_names
 from tarsus.model.files import import_library
 from tarsus.model.mjcf_document import Document
-from tarsus.model.mjcf_free_base import base_joints, merge_base_joints
+from tarsus.model.mjcf_free_base import find_base_joints, merge_base_joints
 from tarsus.model.mjcf_limits import check_size
 from tarsus.model.mjcf_schema import walk_mjcf
 from tarsus.model.mjcf_source import Source
@@ -43,9 +43,6 @@ KIND_OF_REFERENCE |= {"cranksite": "site", "refsite": "site", "sidesite": "site"
 KIND_OF_REFERENCE |= {"class": "class", "childclass": "class"}
 KIND_ATTRIBUTES = {"objname": "objtype", "refname": "reftype"}  # another attribute gives the kind
 CLASS, WORLD = "class", "world"
-
-
-Edit = Callable[[Any], None]  # of an MjSpec
 
 
 def compile_model(source: Source) -> Any:
@@ -136,7 +133,9 @@ def including_scenes(path: Path) -> list[str]:
     return [name for name, text in texts if include.search(text)]
 
 
-def _compile_with_stand_ins(source: Source, size: float, edit: Edit | None = None) -> Any:
+def _compile_with_stand_ins(
+    source: Source, size: float, edit: Callable[[Any], None] | None = None
+) -> Any:
     """Compile a model with a tetrahedron of this size, in m, for every missing mesh.
 
     Parameters
@@ -146,21 +145,21 @@ def _compile_with_stand_ins(source: Source, size: float, edit: Edit | None = Non
     size
         Edge of a tetrahedron.
     edit
-        Function that changes the model before it is compiled.
+        Function that changes the model's specification (MjSpec) before it is compiled.
     """
     mujoco = import_library("mujoco", "reading MJCF")
     assets = source.assets | {name: _create_stand_in(name, size) for name in source.missing}
-    edits = [edit] if edit else []
     try:
         model = mujoco.MjModel.from_xml_string(source.text, assets)
-        if joints := base_joints(model):
-            source.base_joints = [mujoco_joint_names(model)[j] for j in joints]
-            edits.append(partial(merge_base_joints, model=model))
-        if not edits:
+        joints = find_base_joints(model)
+        if not joints and edit is None:
             return model
         spec = mujoco.MjSpec.from_string(source.text, include=assets, assets=assets)
-        for change in reversed(edits):
-            change(spec)
+        if joints:
+            source.base_joints = [mujoco_joint_names(model)[j] for j in joints]
+            merge_base_joints(spec, model, joints)
+        if edit is not None:
+            edit(spec)
         return spec.compile()
     except Exception as error:  # MuJoCo's own errors, and those of allocation
         message = source.with_file_names(" ".join(str(error).split()))

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from tarsus.model.joint_coupling import JointCoupling, Leader, find_cycle
 from tarsus.model.mechanism import WORLD, Joint, LoopJoint
+from tarsus.model.mjcf_actuators import find_driven_joints
 from tarsus.model.parts import Report, WeldResult
 from tarsus.model.poses import Pose, rotation_from_quaternion, shift
 
@@ -20,8 +21,7 @@ CONNECT, WELD, JOINT, TENDON = range(4)  # mjtEq
 SITE = 6  # mjtObj
 WRAP_JOINT = 1  # mjtWrap
 NO_JOINT = NO_TENDON = NO_EQUALITY = -1
-ON_JOINT = (0, 1)  # mjtTrn
-MAX_RIGID_RANGE = 0.01  # rad or m; a tendon with a shorter range couples joints rigidly
+MAX_RIGID_RANGE = 0.01  # rad or m: up to this range a fixed tendon couples joints rigidly
 
 Term = tuple[int, Polynomial]  # joint and its polynomial, whose constant is 0
 
@@ -54,20 +54,20 @@ class _Coupling:
     tendons: tuple[int, ...] = ()
 
 
-def is_simulated(model: Any, number: int) -> bool:
-    """Return whether an equality constraint closes a loop or couples joints."""
-    coupled = (coupling.equality for coupling in _couplings(model))
-    return number in _find_active_equalities(model, CONNECT, WELD) or number in coupled
+def find_simulated_equalities(model: Any) -> set[int]:
+    """Find the equality constraints that close a loop or couple joints, by number."""
+    coupled = {coupling.equality for coupling in _find_couplings(model)}
+    return {*_find_active_equalities(model, CONNECT, WELD), *coupled} - {NO_EQUALITY}
 
 
-def coupling_tendons(model: Any) -> set[int]:
-    """Find the tendons that couple joints: those of `tendon` equalities, and short ranges."""
-    return {tendon for coupling in _couplings(model) for tendon in coupling.tendons}
+def find_coupling_tendons(model: Any) -> set[int]:
+    """Find the tendons that couple joints, by a `tendon` equality or a short range."""
+    return {tendon for coupling in _find_couplings(model) for tendon in coupling.tendons}
 
 
-def rigid_ranges(model: Any) -> set[int]:
+def find_rigid_tendons(model: Any) -> set[int]:
     """Find the tendons whose short range couples joints."""
-    by_range = (coupling for coupling in _couplings(model) if coupling.equality == NO_EQUALITY)
+    by_range = (each for each in _find_couplings(model) if each.equality == NO_EQUALITY)
     return {tendon for coupling in by_range for tendon in coupling.tendons}
 
 
@@ -109,7 +109,7 @@ def loop_joints(
 def couplings(model: Any, joints: Sequence[str]) -> tuple[JointCoupling, ...]:
     """Create the couplings of equalities and of tendons with a short range, given joint names."""
     result = []
-    for coupling in _couplings(model):
+    for coupling in _find_couplings(model):
         # MuJoCo measures coordinates from `qpos0`
         constant = coupling.constant + _reference(model, coupling.follower)
         leaders = []
@@ -142,10 +142,10 @@ def report_constraints(
             report.note(f"Each active {meaning}, without compliance: {', '.join(names)}.")
 
 
-def _couplings(model: Any) -> list[_Coupling]:
-    """Create the couplings of joints by equalities and by tendons with a short range.
+def _find_couplings(model: Any) -> list[_Coupling]:
+    """Find the couplings of joints by equalities and by tendons with a short range.
 
-    A tendon whose joints all follow others, or would follow themselves, couples nothing.
+    A tendon is ignored if each of its joints already follows another joint, or would follow itself.
     """
     result = []
     for number in _find_active_equalities(model, JOINT):
@@ -155,8 +155,10 @@ def _couplings(model: Any) -> list[_Coupling]:
         leaders = () if leader == NO_JOINT else ((leader, polynomial - polynomial.coef[0]),)
         result.append(_Coupling(name, follower, float(polynomial.coef[0]), leaders, number))
     leaders_of = {coupling.follower: [x for x, _ in coupling.leaders] for coupling in result}
-    tied = [_tied_tendons(model, number) for number in _find_active_equalities(model, TENDON)]
-    for candidates in (*tied, *_short_ranges(model)):
+    by_equality = [
+        _solve_tendon_equality(model, number) for number in _find_active_equalities(model, TENDON)
+    ]
+    for candidates in (*by_equality, *_solve_short_ranges(model)):
         for coupling in candidates:
             joint, leaders = coupling.follower, [x for x, _ in coupling.leaders]
             if joint not in leaders_of and not find_cycle({**leaders_of, joint: leaders}, joint):
@@ -166,8 +168,8 @@ def _couplings(model: Any) -> list[_Coupling]:
     return result
 
 
-def _tied_tendons(model: Any, number: int) -> list[_Coupling]:
-    """Create the couplings by which a `tendon` equality can be met, the preferred one first.
+def _solve_tendon_equality(model: Any, number: int) -> list[_Coupling]:
+    """Solve a `tendon` equality for each joint that can follow, the preferred one first.
 
     The length of a fixed tendon is a linear combination of joint coordinates. The equality is
     l_1 - l_10 = polycoef(l_2 - l_20). A polynomial above the first degree needs a second tendon
@@ -186,13 +188,13 @@ def _tied_tendons(model: Any, number: int) -> list[_Coupling]:
     name = model.equality(number).name or f"tendon_{number}"
     used = tuple(t for t in tendons if t != NO_TENDON)
     constant = float(polynomial.coef[0])
-    return _solved_for_each(
+    return _solve_for_each(
         model, _Coupling(name, NO_JOINT, constant, (), number, used), terms, others
     )
 
 
-def _short_ranges(model: Any) -> list[list[_Coupling]]:
-    """Create the couplings by which each fixed tendon with a short range can be met."""
+def _solve_short_ranges(model: Any) -> list[list[_Coupling]]:
+    """Solve the middle of each short tendon range for each joint that can follow."""
     result = []
     for tendon in np.flatnonzero(np.array(model.tendon_limited)).tolist():
         lower, upper = (float(end) for end in model.tendon_range[tendon])
@@ -202,11 +204,11 @@ def _short_ranges(model: Any) -> list[list[_Coupling]]:
         drawn = sum(a * _reference(model, joint) for joint, a in terms)
         name = model.tendon(tendon).name or f"tendon_{tendon}"
         middle = _Coupling(name, NO_JOINT, (lower + upper) / 2 - drawn, tendons=(tendon,))
-        result.append(_solved_for_each(model, middle, terms, []))
+        result.append(_solve_for_each(model, middle, terms, []))
     return result
 
 
-def _solved_for_each(
+def _solve_for_each(
     model: Any, equation: _Coupling, terms: Sequence[tuple[int, float]] | None, others: list[Term]
 ) -> list[_Coupling]:
     """Solve sum(a_i y_i) = constant + others for each joint y_i; those without motors come first.
@@ -220,11 +222,7 @@ def _solved_for_each(
     others
         Joints on the right-hand side, with their polynomials.
     """
-    driven = {
-        int(model.actuator_trnid[a, 0])
-        for a in range(len(model.actuator_trntype))
-        if model.actuator_trntype[a] in ON_JOINT
-    }
+    driven = find_driven_joints(model)
     solutions = []
     for joint, a in sorted(terms or (), key=lambda term: term[0] in driven):
         rest = [(other, Polynomial([0.0, -b])) for other, b in terms or () if other != joint]

@@ -11,17 +11,16 @@ from typing import Any
 import numpy as np
 
 from tarsus.model.files import import_library
+from tarsus.model.mjcf_actuators import find_driven_joints
+from tarsus.model.mjcf_equalities import JOINT, WRAP_JOINT
 
 WORLD = 0
 BALL, SLIDE, HINGE = 1, 2, 3  # mjtJoint
-ON_JOINT = (0, 1)  # mjtTrn
-OF_JOINTS = 2  # mjtEq
-WRAP_JOINT, JOINT_OBJECT = 1, 3  # mjtWrap, mjtObj
-MIN_DETERMINANT = 1e-3  # of three unit axes: closer ones do not span space
-FREE_SIZE = 7  # coordinates
+JOINT_OBJECT = 3  # mjtObj
+MIN_DETERMINANT = 1e-3  # of three unit axes: below it they do not span space
 
 
-def base_joints(model: Any) -> list[int]:
+def find_base_joints(model: Any) -> list[int]:
     """Find the joints that together act as a free joint of a body in the world.
 
     Joints with a limit, a spring, damping, dry friction, armature, an actuator, a sensor or a
@@ -30,7 +29,7 @@ def base_joints(model: Any) -> list[int]:
     Returns
     -------
     list of int
-        Numbers of the joints, of the first such body; empty if there is none.
+        Numbers of the joints of the first such body; empty if there is none.
     """
     for body in range(1, model.nbody):
         first, count = int(model.body_jntadr[body]), int(model.body_jntnum[body])
@@ -40,13 +39,19 @@ def base_joints(model: Any) -> list[int]:
     return []
 
 
-def merge_base_joints(spec: Any, model: Any) -> None:
-    """Replace the joints that `base_joints` finds in a compiled model by a free joint in its spec.
+def merge_base_joints(spec: Any, model: Any, joints: list[int]) -> None:
+    """Replace joints of the base by a free joint. Keyframes keep the pose of every body.
 
-    Keyframes keep the pose of every body.
+    Parameters
+    ----------
+    spec
+        Specification of the model, which is changed.
+    model
+        Compiled model.
+    joints
+        Result of `find_base_joints`.
     """
     mujoco = import_library("mujoco", "reading MJCF")
-    joints = base_joints(model)
     number = int(model.jnt_bodyid[joints[0]])
     start = int(model.jnt_qposadr[joints[0]])
     stop = start + sum(4 if model.jnt_type[j] == BALL else 1 for j in joints)
@@ -70,7 +75,7 @@ def merge_base_joints(spec: Any, model: Any) -> None:
 
 
 def _moves_freely(model: Any, joints: list[int]) -> bool:
-    """Return whether the joints in series are three slides and a ball, or three hinges."""
+    """Return whether the joints in series are three slides with a ball or three hinges."""
     kinds = [int(model.jnt_type[j]) for j in joints]
     if sorted(kinds) not in ([BALL, *[SLIDE] * 3], [*[SLIDE] * 3, *[HINGE] * 3]):
         return False
@@ -87,16 +92,11 @@ def _has_effect(model: Any, joint: int) -> bool:
     resists = model.jnt_limited[joint] or model.jnt_stiffness[joint]
     for field in ("damping", "frictionloss", "armature"):
         resists = resists or np.any(getattr(model, f"dof_{field}")[dofs])
-    driven = [
-        int(model.actuator_trnid[a, 0])
-        for a in range(len(model.actuator_trntype))
-        if model.actuator_trntype[a] in ON_JOINT
-    ]
     coupled = [
         int(end)
         for ends in (model.eq_obj1id, model.eq_obj2id)
-        for end in np.array(ends)[np.array(model.eq_type) == OF_JOINTS]
+        for end in np.array(ends)[np.array(model.eq_type) == JOINT]
     ]
     wrapped = np.array(model.wrap_objid)[np.array(model.wrap_type) == WRAP_JOINT].tolist()
     sensed = np.array(model.sensor_objid)[np.array(model.sensor_objtype) == JOINT_OBJECT].tolist()
-    return bool(resists) or joint in (*driven, *coupled, *wrapped, *sensed)
+    return bool(resists) or joint in (*find_driven_joints(model), *coupled, *wrapped, *sensed)

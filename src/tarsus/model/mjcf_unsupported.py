@@ -19,7 +19,11 @@ from tarsus.model.file_actuators import NOT_DRIVING
 from tarsus.model.files import import_library
 from tarsus.model.mjcf_actuators import delayed, not_driving, without_law
 from tarsus.model.mjcf_contacts import find_colliding_geoms, geom_name
-from tarsus.model.mjcf_equalities import coupling_tendons, is_simulated, rigid_ranges
+from tarsus.model.mjcf_equalities import (
+    find_coupling_tendons,
+    find_rigid_tendons,
+    find_simulated_equalities,
+)
 from tarsus.model.mjcf_schema import MJCF
 from tarsus.model.parts import MAX_LISTED, Report
 from tarsus.model.poses import rotation_from_quaternion
@@ -117,11 +121,8 @@ def _find_terrain(model: Any, ground: bool) -> Elements:
 
 
 def _equalities(model: Any) -> Elements:
-    return Elements.all_of(
-        _format_equality_name(model, number)
-        for number in range(model.neq)
-        if not is_simulated(model, number)
-    )
+    ignored = set(range(model.neq)) - find_simulated_equalities(model)
+    return Elements.all_of(_format_equality_name(model, number) for number in sorted(ignored))
 
 
 def _format_equality_name(model: Any, number: int) -> str:
@@ -147,10 +148,9 @@ def _find_soft_equalities(model: Any) -> Elements:
     """Find constraints that are softer than MuJoCo's defaults."""
     ref, imp = np.array(model.eq_solref), np.array(model.eq_solimp)
     soft = (ref[:, 0] <= 0) | (ref[:, 0] > SOFTNESS[0]) | np.any(imp[:, :2] < SOFTNESS[2:4], axis=1)
+    simulated = find_simulated_equalities(model)
     return Elements.some_of(
-        _format_equality_name(model, n)
-        for n in np.flatnonzero(soft).tolist()
-        if is_simulated(model, n)
+        _format_equality_name(model, n) for n in np.flatnonzero(soft).tolist() if n in simulated
     )
 
 
@@ -165,12 +165,12 @@ def _compensated(model: Any) -> Elements:
 def _find_tendons(model: Any) -> Elements:
     """Find tendons that do more than couple joints, and those that couple none."""
     acting = np.array(model.tendon_limited, dtype=bool)
-    acting[sorted(rigid_ranges(model))] = False
+    acting[sorted(find_rigid_tendons(model))] = False
     for field in ("stiffness", "stiffnesspoly", "damping", "dampingpoly"):
         acting |= _find_nonzero(model, f"tendon_{field}", model.ntendon)
     for field in ("frictionloss", "armature"):
         acting |= _find_nonzero(model, f"tendon_{field}", model.ntendon)
-    coupling = coupling_tendons(model)
+    coupling = find_coupling_tendons(model)
     return Elements.all_of(
         model.tendon(t).name or f"tendon {t}"
         for t in range(model.ntendon)

@@ -1,4 +1,4 @@
-"""Choice of the joints with motors, for files that do not say it."""
+"""Choice of the joints with motors, for files that do not state them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tarsus.model.mechanism import WORLD, Actuator, Mechanism
 def with_motors(
     mechanism: Mechanism, names: Iterable[str], efforts: Mapping[str, float] | None = None
 ) -> Mechanism:
-    """Give the mechanism motors at these joints only; those of its file keep their limits.
+    """Keep the motors at these joints, with their limits, remove all others and add missing ones.
 
     Parameters
     ----------
@@ -24,33 +24,32 @@ def with_motors(
     names
         Names of hinges and slides.
     efforts
-        Largest torque in N m, or force in N, of further motors by joint; by default unlimited.
+        Largest torque in N m, or force in N, of added motors by joint; by default unlimited.
 
     Raises
     ------
     UnknownName
         If a name is not that of a hinge or slide that moves by itself.
     """
-    movable, chosen = movable_joints(mechanism), set(names)
+    movable, chosen = movable_joints(mechanism), list(names)
     for name in chosen:
         if name not in movable:
             raise unknown_name_error("joint", name, movable)
-    motors = {actuator.joint: actuator for actuator in mechanism.actuators}
-    laws = {actuator.joint: actuator for actuator in mechanism.file_actuators}
-    for name in chosen - set(motors):
-        effort = (efforts or {}).get(name, np.inf)
-        motors[name] = Actuator(name, name, -effort, effort)
-        laws.setdefault(name, motor(name, effort, np.inf))
-    # in the order of the file, then of the bodies
-    order = [*(a.joint for a in mechanism.actuators), *movable]
-    in_order = [name for name in dict.fromkeys(order) if name in chosen]
-    kept = [actuator for actuator in mechanism.file_actuators if actuator.joint in chosen]
-    added = [laws[name] for name in in_order if laws[name] not in kept]
+    # those of the file first
+    actuators = [each for each in mechanism.actuators if each.joint in chosen]
+    file_actuators = [each for each in mechanism.file_actuators if each.joint in chosen]
+    driven = {each.joint for each in actuators}
+    for name in movable:
+        if name in chosen and name not in driven:
+            effort = (efforts or {}).get(name, np.inf)
+            actuators.append(Actuator(name, name, -effort, effort))
+            file_actuators.append(motor(name, effort, 0.0))
+    unchanged = tuple(file_actuators) == mechanism.file_actuators
     return replace(
         mechanism,
-        actuators=tuple(motors[name] for name in in_order),
-        file_actuators=(*kept, *added),
-        signals=mechanism.signals if len(kept) == len(mechanism.file_actuators) else {},
+        actuators=tuple(actuators),
+        file_actuators=tuple(file_actuators),
+        signals=mechanism.signals if unchanged else {},
     )
 
 
@@ -67,7 +66,7 @@ def movable_joints(mechanism: Mechanism) -> list[str]:
 def joints_of_floating_robot(mechanism: Mechanism) -> list[str]:
     """Find the joints with motors in a typical floating robot, by name.
 
-    They have no spring, move bodies on a free joint, and are one per closed loop.
+    They are those without a spring in trees on a free joint, one for each closed loop.
     """
     movable = set(movable_joints(mechanism))
     names = [
@@ -81,10 +80,7 @@ def joints_of_floating_robot(mechanism: Mechanism) -> list[str]:
 
 
 def one_per_loop(mechanism: Mechanism, names: Sequence[str]) -> list[str]:
-    """Remove the joints of a closed loop that already has a motor.
-
-    The first joint that moves a contact candidate stays, or else the first.
-    """
+    """Keep one joint of each closed loop: the first that moves a contact candidate, if any."""
     touching = {k for point in mechanism.candidates for k in _chain(mechanism, point.body)}
     dropped: set[str] = set()
     for loop in mechanism.loops:

@@ -30,7 +30,7 @@ from tarsus.spatial.inertia import LinearInertia
 Array = NDArray[np.float64]
 INERTIAL_KINDS = ("mass", "com", "inertia")  # of bodies
 JOINT_KINDS = ("armature", "damping", "dry_friction", "stiffness", "rest")  # of joints
-FRICTION_KINDS = {  # fields of a joint's `FrictionVariation`, by kind
+FRICTION_FIELDS = {  # fields of a joint's `FrictionVariation`, by kind
     "friction_slope": "slope",
     "friction_curvature": "curvature",
     "stribeck": "stribeck",
@@ -53,24 +53,49 @@ KINDS: dict[str, tuple[str, Setting]] = {
         ("stiffness", "joint", "varied.stiffness", (), "[0, 1e6]", "N m/rad", "of a spring"),
         ("rest", "joint", "varied.rest", (), "[-1e3, 1e3]", "rad", "angle of a relaxed spring"),
         (
-            *("friction_slope", "joint", "varied.friction_slope", (), "[-1e3, 1e3]", "N m/rad"),
+            "friction_slope",
+            "joint",
+            "varied.friction_slope",
+            (),
+            "[-1e3, 1e3]",
+            "N m/rad",
             "change of dry friction with the angle",
         ),
         (
-            *("friction_curvature", "joint", "varied.friction_curvature", (), "[-1e3, 1e3]"),
-            *("N m/rad^2", "change of that slope with the angle, halved"),
+            "friction_curvature",
+            "joint",
+            "varied.friction_curvature",
+            (),
+            "[-1e3, 1e3]",
+            "N m/rad^2",
+            "half the change of that slope with the angle",
         ),
         ("stribeck", "joint", "varied.stribeck", (), "[0, 1e6]", "N m", "friction added at rest"),
         (
-            *("stribeck_rate", "joint", "varied.stribeck_rate", (), "(0, 1e3]", "rad/s"),
-            "rate at which 37 % of the friction added at rest remain",
+            "stribeck_rate",
+            "joint",
+            "varied.stribeck_rate",
+            (),
+            "(0, 1e3]",
+            "rad/s",
+            "rate at which 37 % of the friction added at rest remains",
         ),
         (
-            *("load_friction", "joint", "varied.load_friction", (), "[0, 1]", "[1]"),
+            "load_friction",
+            "joint",
+            "varied.load_friction",
+            (),
+            "[0, 1]",
+            "[1]",
             "dry friction per torque of a motor that drives its joint",
         ),
         (
-            *("back_load_friction", "joint", "varied.back_load_friction", (), "[0, 10]", "[1]"),
+            "back_load_friction",
+            "joint",
+            "varied.back_load_friction",
+            (),
+            "[0, 10]",
+            "[1]",
             "dry friction per torque of a motor that its joint drives",
         ),
         ("kp", "actuator", "varied.kp", (), "[0, 1e7]", "N m/rad", "stiffness of a gait's servo"),
@@ -222,15 +247,15 @@ def _has_quantity(kind: str, joint: Joint) -> bool:
         return joint.has_dry_friction
     if kind in ("stiffness", "rest"):
         return joint.has_spring and joint.kind in ("hinge", "slide")
-    if kind in FRICTION_KINDS:
+    if kind in FRICTION_FIELDS:
         return joint.friction is not None
     return joint.kind in ("hinge", "slide")
 
 
 def joint_value(kind: str, joint: Joint) -> float:
     """Return the number of this kind that a joint has."""
-    if kind in FRICTION_KINDS:
-        return getattr(joint.friction, FRICTION_KINDS[kind])
+    if kind in FRICTION_FIELDS:
+        return getattr(joint.friction, FRICTION_FIELDS[kind])
     return getattr(joint, kind)
 
 
@@ -240,7 +265,7 @@ def joint_value(kind: str, joint: Joint) -> float:
 def with_joint_parameters(varied: Varied, mechanism: Mechanism, b: Builder) -> Mechanism:
     """Insert symbols for varied joint parameters into the mechanism."""
     parameters: dict[str, dict[str, SX]] = {}
-    for kind in (*JOINT_KINDS, *FRICTION_KINDS):
+    for kind in (*JOINT_KINDS, *FRICTION_FIELDS):
         if names := getattr(varied, kind):
             symbols = b.parameter(f"varied.{kind}", len(names))
             for k, name in enumerate(names):
@@ -252,7 +277,7 @@ def with_joint_parameters(varied: Varied, mechanism: Mechanism, b: Builder) -> M
         changed: Any = parameters.get(body.joint.name)
         if not changed:
             return body
-        friction = {FRICTION_KINDS[k]: changed.pop(k) for k in FRICTION_KINDS if k in changed}
+        friction = {FRICTION_FIELDS[k]: changed.pop(k) for k in FRICTION_FIELDS if k in changed}
         if friction:
             assert body.joint.friction is not None
             changed["friction"] = replace(body.joint.friction, **friction)
@@ -317,7 +342,7 @@ def initial_registers(varied: Varied, mechanism: Mechanism, controller: Any) -> 
     if bodies := varied.bodies(mechanism):
         values["varied.inertia"] = np.zeros(INERTIAL_COUNT * len(bodies))
     joints = {body.joint.name: body.joint for body in mechanism.bodies}
-    for kind in (*JOINT_KINDS, *FRICTION_KINDS):
+    for kind in (*JOINT_KINDS, *FRICTION_FIELDS):
         if names := getattr(varied, kind):
             values[f"varied.{kind}"] = np.array([joint_value(kind, joints[n]) for n in names])
     for name in GAIN_KINDS:

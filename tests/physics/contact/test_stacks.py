@@ -67,8 +67,8 @@ def rests(
 def comfortable(law: Law | str, whole: Robot) -> float:
     """Less than half of the largest stable step of the stack, s; 2.5 ms at most."""
     simulation = Simulation(whole, law)
-    found = find_touching_contacts(simulation.plan.scene, simulation.q.ravel())
-    return 2.5e-3 if found is None else min(2.5e-3, 0.45 * found.step)
+    touching = find_touching_contacts(simulation.plan.scene, simulation.q.ravel())
+    return 2.5e-3 if touching is None else min(2.5e-3, 0.45 * touching.step)
 
 
 @pytest.mark.parametrize("turn", [0, 20])
@@ -111,11 +111,11 @@ def test_the_reported_limit_is_where_stacks_become_unstable(count: int, turn: fl
     whole = stack(count, turn)
     once = Midpoint(forces="once")
     begun = Simulation(whole, "compliant", once)
-    found = find_touching_contacts(begun.plan.scene, begun.q.ravel())
-    assert found is not None and found.linear
+    touching = find_touching_contacts(begun.plan.scene, begun.q.ravel())
+    assert touching is not None and touching.linear
     speeds = []
     for share in (0.95, 1.05):
-        simulation = Simulation(whole, "compliant", once, dt=share * found.step)
+        simulation = Simulation(whole, "compliant", once, dt=share * touching.step)
         simulation.advance(0.5)
         kick = 1e-4 * np.random.default_rng(0).normal(size=6 * count)
         simulation.set(u=simulation.u + kick)
@@ -123,8 +123,8 @@ def test_the_reported_limit_is_where_stacks_become_unstable(count: int, turn: fl
         speeds.append(np.abs(simulation.run(0.1).u.values).max())
     assert speeds[0] < 1e-8 and speeds[1] > 1e-2
     # a law that is softer by what is told is at its limit at the dt at which it is told
-    dt = 2 * found.step
-    by = found.softening_factor(dt)
+    dt = 2 * touching.step
+    by = touching.softening_factor(dt)
     softer = Compliant(
         **{
             name: value / by
@@ -143,10 +143,10 @@ def test_a_ball_on_a_ball_is_two_masses_in_series() -> None:
     mass, c, d = 2.0, 3e4, 50.0
     whole = tarsus.world(Ball(mass=mass), Ball(mass=mass), at=[(0, 0, 0.2)])
     simulation = Simulation(whole, Compliant(mu=0.0, c_N=c, d_N=d, c_T=0.0, d_T=0.0))
-    found = find_touching_contacts(simulation.plan.scene, simulation.q.ravel())
-    assert found is not None and found.count == 2 and found.where == ("ball", "ball_2")
+    touching = find_touching_contacts(simulation.plan.scene, simulation.q.ravel())
+    assert touching is not None and touching.count == 2 and touching.where == ("ball", "ball_2")
     most = (3 + np.sqrt(5)) / 2 / mass
-    assert most * (c * found.step**2 / 4 + d * found.step / 2) == pytest.approx(1, rel=1e-6)
+    assert most * (c * touching.step**2 / 4 + d * touching.step / 2) == pytest.approx(1, rel=1e-6)
 
 
 def test_regularized_friction_counts_as_a_damper_under_load() -> None:
@@ -155,10 +155,10 @@ def test_regularized_friction_counts_as_a_damper_under_load() -> None:
     """
     law = HuntCrossley(k=1e3, n=1.0, alpha=0.0)
     simulation = Simulation(tarsus.world(Box(mass=1.0, edges=(2.0, 2.0, 1e-3))), law)
-    found = find_touching_contacts(simulation.plan.scene, simulation.q.ravel())
-    assert found is not None
+    touching = find_touching_contacts(simulation.plan.scene, simulation.q.ravel())
+    assert touching is not None
     exact = 2 / (3 * 0.8 * G / 0.1)
-    assert 0.8 * exact <= found.step <= 1.001 * exact
+    assert 0.8 * exact <= touching.step <= 1.001 * exact
 
 
 def test_a_stack_has_slots_for_all_contacts() -> None:

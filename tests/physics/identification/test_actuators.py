@@ -160,7 +160,7 @@ def test_a_log_needs_a_robot_and_gains(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif("TARSUS_GO2_LOG" not in os.environ, reason="needs go2_hardware.npz")
 def test_a_real_go2() -> None:
-    """TARSUS_GO2_LOG is the log; go2_fixed.xml lies beside it."""
+    """Needs the path of the log in TARSUS_GO2_LOG, and go2_fixed.xml in the same folder."""
     path = Path(os.environ["TARSUS_GO2_LOG"])
     made = tarsus.load(path.with_name("go2_fixed.xml"))
     structures = ["friction+spring+angle"]

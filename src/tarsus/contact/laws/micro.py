@@ -67,5 +67,6 @@ class Micro(Law):
         grounds = [parameters_at(self, contact, p) for contact in problem.contacts]
         end = step_impulses(problem, grounds, SpringDamper(self.damper, self.phase), builder)
         solved = end.impulses, memory, end.substeps, end.stable
-        moving = {"coordinate_impulses": end.coordinate_impulses, "free_share": end.free_share}
-        return ContactSolution(*solved, **moving)
+        return ContactSolution(
+            *solved, coordinate_impulses=end.coordinate_impulses, free_share=end.free_share
+        )

@@ -131,8 +131,14 @@ class MicroMacro(Law):
                 a + b for a, b in zip(coordinate_impulses, minimized.impulses, strict=True)
             ]
         good = ca.logic_and(minimized.converged, membrane.stable)
-        moving = {"coordinate_impulses": coordinate_impulses, "free_share": membrane.free_share}
-        return ContactSolution(both, normals, minimized.passes, good, **moving)
+        return ContactSolution(
+            both,
+            normals,
+            minimized.passes,
+            good,
+            coordinate_impulses=coordinate_impulses,
+            free_share=membrane.free_share,
+        )
 
 
 def under_membrane(
