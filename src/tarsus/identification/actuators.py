@@ -106,12 +106,12 @@ class ActuatorFit:
 
     @property
     def held_out_rms(self) -> float:
-        """Root mean square error over all joints, in rad."""
+        """Root mean square error over all joints, in the held-out part, in rad."""
         return float(np.sqrt(np.mean(self.held_out**2)))
 
     @property
     def train_rms(self) -> float:
-        """Root mean square error over all joints, in rad."""
+        """Root mean square error over all joints, in the fitted part, in rad."""
         return float(np.sqrt(np.mean(self.train**2)))
 
 
