@@ -98,7 +98,7 @@ class TarsusBackend(Randomization):
         robot, keyframe = load_robot(scene)
         if servos is not None:
             robot = with_servos(robot, servos)
-        uses_file = robot.file_actuators and all(a.simulated for a in robot.file_actuators)
+        uses_file = robot.file_actuators and all(a.is_simulated for a in robot.file_actuators)
         given: dict[str, Any] = {"actuators": FILE if uses_file else MOTOR}
         given |= {"keyframe": keyframe} if keyframe else {}
         if randomized:

@@ -56,7 +56,10 @@ class ActuatorForce:
         changed = any(n in self.values for n in ("force_lower", "force_upper"))
         fast = any(np.isfinite(a.speed) for a in self.mechanism.file_actuators)
         fast = fast or "speed" in self.values or "stall_torque" in self.values
-        return fast or any(a.soft and (a.limited or changed) for a in self.mechanism.file_actuators)
+        return fast or any(
+            a.depends_on_state and (a.has_force_limit or changed)
+            for a in self.mechanism.file_actuators
+        )
 
     def value(self, k: int, name: str, constant: float) -> SX:
         """Return a value of actuator k: a symbol of `values`, or a constant."""
@@ -72,14 +75,14 @@ class ActuatorForce:
         lower, upper = self.mechanism.file_actuators[k].force
         return self.value(k, "force_lower", lower), self.value(k, "force_upper", upper)
 
-    def at(self, q: SX, u: SX, dt: SX) -> AtState:
+    def at(self, q: SX, u: SX, dt: SX) -> ActuatorForceAtState:
         """Compute the forces in a step of dt, at coordinates q (nq,) and velocities u (nu,)."""
         in_q, in_u = self.joints()
-        return AtState(self, ca.vec(q[in_q]), ca.vec(u[in_u]), dt)
+        return ActuatorForceAtState(self, ca.vec(q[in_q]), ca.vec(u[in_u]), dt)
 
 
 @dataclass(frozen=True, eq=False)
-class AtState:
+class ActuatorForceAtState:
     """Forces of actuators in a step evaluated at one state.
 
     Attributes
@@ -97,11 +100,11 @@ class AtState:
     u: SX
     dt: SX
 
-    def free(self) -> tuple[SX, SX]:
+    def without_limits(self) -> tuple[SX, SX]:
         """Compute force (m,) and slope (m,) without limits, at d = 0."""
         return self._sum(SX.zeros(self.u.numel()), limited=False)
 
-    def limited(self, d: SX, past_zero: SX | None = None) -> tuple[SX, SX]:
+    def with_limits(self, d: SX, past_zero: SX | None = None) -> tuple[SX, SX]:
         """Compute force (m,) and slope (m,) with limits, at a change of rates d (m,).
 
         Parameters
@@ -118,15 +121,17 @@ class AtState:
         """
         return self._sum(d, limited=True, past_zero=past_zero)
 
-    def steepest(self) -> SX:
+    def max_slopes(self) -> SX:
         """Compute the largest slope (m,) of each joint: its own, or that of torque-speed lines."""
         slopes = []
-        for indices, slope in zip(self._of_motors(), entries(self.free()[1]), strict=True):
+        for indices, slope in zip(
+            self._actuators_by_motor(), entries(self.without_limits()[1]), strict=True
+        ):
             lines = [line for k in indices for _, line in self._lines(k)]
             slopes.append(slope + sum((stall / fastest for stall, fastest in lines), SX(0)))
         return ca.vertcat(SX(0, 1), *slopes)
 
-    def on_line(self, d: SX, force: SX) -> tuple[SX, SX, SX]:
+    def select_limiting_lines(self, d: SX, force: SX) -> tuple[SX, SX, SX]:
         """Select the torque-speed line that limits each joint, at a change of rates d (m,).
 
         Parameters
@@ -144,7 +149,7 @@ class AtState:
             actuators share a joint.
         """
         rows = []
-        for j, indices in enumerate(self._of_motors()):
+        for j, indices in enumerate(self._actuators_by_motor()):
             rate, best = self.u[j] + d[j], ca.vertcat(0, 0, np.inf)
             sign = ca.if_else(rate < 0, -1, 1)
             for top, line in self._lines(indices[0]) if len(indices) == 1 else []:
@@ -156,22 +161,22 @@ class AtState:
         columns = ca.horzcat(SX(3, 0), *rows)
         return columns[0, :].T, columns[1, :].T, columns[2, :].T
 
-    def beyond(self, d: SX) -> SX:
+    def exceeds_no_load_speed(self, d: SX) -> SX:
         """Return 1 (m,) where a joint, its rate changed by d (m,), exceeds its no-load speed."""
         flags = []
-        for j, indices in enumerate(self._of_motors()):
+        for j, indices in enumerate(self._actuators_by_motor()):
             lines = [line for k in indices for _, line in self._lines(k)]
             over = (ca.fabs(self.u[j] + d[j]) > fastest for _, fastest in lines)
             flags.append(reduce(ca.logic_or, over, SX(0)))
         return ca.vertcat(SX(0, 1), *flags)
 
-    def allows(self, force: SX, d: SX) -> SX:
+    def is_within_limits(self, force: SX, d: SX) -> SX:
         """Return 1 if no limit changes the forces (m,) at a change of rates d (m,), else 0.
 
         It is 0 if several actuators share a joint.
         """
         largest = SX(-1)
-        for j, indices in enumerate(self._of_motors()):
+        for j, indices in enumerate(self._actuators_by_motor()):
             if len(indices) > 1:
                 return SX(0)
             for excess in self._excesses(indices[0], force[j], self.u[j] + d[j]):
@@ -183,18 +188,18 @@ class AtState:
         gear, strength = self._gear(k), self.law.values["strength"][k]
         excesses = [
             sign * (force - bound)
-            for sign, bound in bounds_of(self.law.mechanism.file_actuators[k].at_joint)
+            for sign, bound in finite_bounds(self.law.mechanism.file_actuators[k].at_joint)
         ]
         gear_sign = ca.if_else(gear < 0, -1, 1)
         excesses += [
             sign * gear_sign * (force - gear * strength * bound)
-            for sign, bound in bounds_of(self.law.force_range(k))
+            for sign, bound in finite_bounds(self.law.force_range(k))
         ]
         for top, line in self._lines(k):
             excesses += [sign * force - max_force(sign, rate, top, line) for sign in (1, -1)]
         return excesses
 
-    def _of_motors(self) -> list[list[int]]:
+    def _actuators_by_motor(self) -> list[list[int]]:
         """Find the indices of the actuators of each motor's joint."""
         m = self.law.mechanism
         return [
@@ -204,7 +209,7 @@ class AtState:
 
     def _sum(self, d: SX, limited: bool, past_zero: SX | None = None) -> tuple[SX, SX]:
         forces, slopes = [], []
-        for j, indices in enumerate(self._of_motors()):
+        for j, indices in enumerate(self._actuators_by_motor()):
             force, slope, limits = SX(0), SX(0), (-np.inf, np.inf)
             for k in indices:
                 one = self._torque(
@@ -236,7 +241,7 @@ class AtState:
             force, slope = clamp(force, slope, self.law.force_range(k))
         force, slope = gear * strength * force, gear * strength * slope
         return (
-            self._at_rate(k, (force, slope), self.u[j] + d, past_zero)
+            self._limit_by_lines(k, (force, slope), self.u[j] + d, past_zero)
             if limited
             else (force, slope)
         )
@@ -244,7 +249,9 @@ class AtState:
     def _gear(self, k: int) -> SX:
         return self.law.value(k, "gear", self.law.mechanism.file_actuators[k].gear)
 
-    def _at_rate(self, k: int, acting: tuple[SX, SX], rate: SX, past_zero: SX) -> tuple[SX, SX]:
+    def _limit_by_lines(
+        self, k: int, acting: tuple[SX, SX], rate: SX, past_zero: SX
+    ) -> tuple[SX, SX]:
         """Limit a torque to the torque-speed lines of the motor at a rate."""
         for top, line in self._lines(k):
             acting = limit_by_line(acting, rate, top, line, past_zero)
@@ -315,7 +322,7 @@ def clamp(force: SX, slope: SX, limits: Limits) -> tuple[SX, SX]:
     return force, slope
 
 
-def bounds_of(limits: Limits) -> list[tuple[int, SX]]:
+def finite_bounds(limits: Limits) -> list[tuple[int, SX]]:
     """Return the finite bounds of a range: -1 for the lower one, 1 for the upper one."""
     pairs = zip((-1, 1), limits, strict=True)
     return [(sign, SX(bound)) for sign, bound in pairs if is_bound(bound)]
@@ -326,14 +333,14 @@ def is_bound(limit: SX | float) -> bool:
     return (isinstance(limit, SX) and not limit.is_constant()) or bool(np.isfinite(float(limit)))
 
 
-def next_activation(actuator: FileActuator, now: SX, control: SX, dt: SX) -> SX:
+def next_activation(actuator: FileActuator, activation: SX, control: SX, dt: SX) -> SX:
     """Compute the activation after a step of dt with a control signal."""
     if actuator.dynamics == "integrator":
-        after = now + dt * control
+        after = activation + dt * control
     elif actuator.dynamics == "filter":
-        after = now + dt * (control - now) / actuator.time_constant
+        after = activation + dt * (control - activation) / actuator.time_constant
     else:
-        after = now + (control - now) * (1 - ca.exp(-dt / actuator.time_constant))
+        after = activation + (control - activation) * (1 - ca.exp(-dt / actuator.time_constant))
     return clip(after, actuator.activation)
 
 

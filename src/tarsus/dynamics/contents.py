@@ -103,7 +103,7 @@ def actuator_rows(mechanism: Mechanism) -> list[tuple[str, ...]]:
         (
             a.name,
             a.joint,
-            a.kind if a.simulated else a.dynamics,
+            a.kind if a.is_simulated else a.dynamics,
             f"{a.gear:g}",
             f"{a.kp:.6g}" if a.has_kp else "",
             f"{a.kv:.6g}" if a.has_kv else "",

@@ -82,7 +82,7 @@ class FileActuator:
             )
 
     @property
-    def simulated(self) -> bool:
+    def is_simulated(self) -> bool:
         """Whether its dynamics are simulated."""
         return self.dynamics in SIMULATED
 
@@ -128,17 +128,17 @@ class FileActuator:
         return self.kind in ("position", "intvelocity", "velocity")
 
     @property
-    def soft(self) -> bool:
+    def depends_on_state(self) -> bool:
         """Whether the force depends on the state of the joint."""
         return any((*self.bias[1:], *self.gain[1:])) or self.has_kv
 
     @property
-    def limited(self) -> bool:
+    def has_force_limit(self) -> bool:
         """Whether the force, or the sum of forces at the joint, has a limit."""
         return bool(np.isfinite([*self.force, *self.at_joint]).any())
 
 
-def motor(joint: str, effort: float, velocity: float) -> FileActuator:
+def create_motor(joint: str, effort: float, velocity: float) -> FileActuator:
     """Create a motor named after its joint.
 
     Parameters

@@ -21,7 +21,12 @@ from tarsus.model.fixed_base import check_height, fix_base
 from tarsus.model.friction import FrictionVariation
 from tarsus.model.joint import Joint, JointKind
 from tarsus.model.mechanism import WORLD, Inertia, Mechanism
-from tarsus.model.mjcf_actuators import actuators, file_actuators, gear_of, signals
+from tarsus.model.mjcf_actuators import (
+    create_motors,
+    read_file_actuators,
+    read_gear,
+    read_keyframe_signals,
+)
 from tarsus.model.mjcf_compile import (
     compile_model,
     including_scenes,
@@ -166,9 +171,9 @@ def _build_mechanism(model: Any, source: Source, report: Report, fallback_name: 
         edges=welded.edges,
         solids=welded.solids,
         frames=welded.frames,
-        actuators=actuators(model, report),
-        file_actuators=file_actuators(model),
-        signals=signals(model),
+        actuators=create_motors(model, report),
+        file_actuators=read_file_actuators(model),
+        signals=read_keyframe_signals(model),
         keyframes=_read_keyframes(model),
         material=material(model),
         excluded=_list_excluded_pairs(model, welded, owner),
@@ -268,7 +273,7 @@ def _joint(model: Any, number: int, name: str, frictions: Mapping[str, FrictionV
     # rotors and dampers of actuators act through their gears
     count = len(model.actuator_trntype)
     squared_gears = [
-        (a, gear_of(model, a) ** 2)
+        (a, read_gear(model, a) ** 2)
         for a in range(count)
         if model.actuator_trntype[a] in (0, 1) and model.actuator_trnid[a, 0] == number
     ]

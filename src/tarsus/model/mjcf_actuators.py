@@ -19,9 +19,12 @@ NO_BIAS, FIXED_GAIN, AFFINE = 0, 0, 1  # mjtBias, mjtGain
 ON_JOINT, SLIDE, HINGE = (0, 1), 2, 3  # mjtTrn: at the joint, in its parent's frame; mjtJoint
 
 
-def file_actuators(model: Any) -> tuple[FileActuator, ...]:
+def read_file_actuators(model: Any) -> tuple[FileActuator, ...]:
     """Read every actuator that drives one hinge or slide, in the file's order."""
-    return tuple(_file_actuator(model, number, name) for number, name in _driving(model).items())
+    return tuple(
+        _read_file_actuator(model, number, name)
+        for number, name in _name_joint_actuators(model).items()
+    )
 
 
 def find_driven_joints(model: Any) -> set[int]:
@@ -33,48 +36,48 @@ def find_driven_joints(model: Any) -> set[int]:
     }
 
 
-def not_driving(model: Any) -> list[str]:
+def find_unsupported_transmissions(model: Any) -> list[str]:
     """Find the actuators that do not drive one hinge or slide with one signal, by name."""
-    known = _driving(model)
+    known = _name_joint_actuators(model)
     numbers = [n for n in range(len(model.actuator_trntype)) if n not in known]
     return [model.actuator(n).name or f"actuator {n}" for n in numbers]
 
 
-def without_law(model: Any) -> list[str]:
+def find_unsupported_dynamics(model: Any) -> list[str]:
     """Find the actuators whose law is not simulated, by name, with their dynamics."""
-    return [f"{a.name} ({a.dynamics})" for a in file_actuators(model) if not a.simulated]
+    return [f"{a.name} ({a.dynamics})" for a in read_file_actuators(model) if not a.is_simulated]
 
 
-def delayed(model: Any) -> list[str]:
+def find_delayed(model: Any) -> list[str]:
     """Find the actuators with a delay, by name."""
     delays = getattr(model, "actuator_delay", np.zeros(len(model.actuator_trntype)))
-    return [name for number, name in _driving(model).items() if np.any(delays[number])]
+    return [name for number, name in _name_joint_actuators(model).items() if np.any(delays[number])]
 
 
-def signals(model: Any) -> dict[str, tuple[Array, Array]]:
+def read_keyframe_signals(model: Any) -> dict[str, tuple[Array, Array]]:
     """Read the control signals and activations, shape (n,), of `file_actuators` by keyframe."""
-    numbers = list(_driving(model))
-    control_indices = [controls(model, number)[0] for number in numbers]
+    numbers = list(_name_joint_actuators(model))
+    controls = [control_indices(model, number)[0] for number in numbers]
     activation_indices = [int(model.actuator_actadr[number]) for number in numbers]
     result: dict[str, tuple[Array, Array]] = {}
     for key in range(model.nkey):
         activations = [float(model.key_act[key, i]) if i >= 0 else 0.0 for i in activation_indices]
         name = model.key(key).name or f"key_{key}"
-        control = np.array(model.key_ctrl[key, control_indices], dtype=float)
+        control = np.array(model.key_ctrl[key, controls], dtype=float)
         result[name] = control, np.array(activations)
     return result
 
 
-def actuators(model: Any, report: Report) -> tuple[Actuator, ...]:
+def create_motors(model: Any, report: Report) -> tuple[Actuator, ...]:
     """Create one motor per driven joint; the limits of several actuators on a joint add up."""
     joints = mujoco_joint_names(model)
     motors: dict[int, Actuator] = {}
     with_law, merged = [], []
-    for number, name in _driving(model).items():
+    for number, name in _name_joint_actuators(model).items():
         joint = int(model.actuator_trnid[number, 0])
         if _has_law(model, number):
             with_law.append(name)
-        lower, upper = _effort(model, number)
+        lower, upper = _compute_effort(model, number)
         if joint in motors:
             first = motors[joint]
             merged.append(f"{name} into {first.name}")
@@ -87,10 +90,10 @@ def actuators(model: Any, report: Report) -> tuple[Actuator, ...]:
         )
     if merged:
         report.note(f"Actuators on one joint are one motor: {', '.join(merged)}.")
-    return tuple(_clipped(model, joint, motor) for joint, motor in motors.items())
+    return tuple(_clip_to_joint_range(model, joint, motor) for joint, motor in motors.items())
 
 
-def controls(model: Any, number: int) -> range:
+def control_indices(model: Any, number: int) -> range:
     """Find the indices of an actuator's control signals: none, one or several."""
     if not hasattr(model, "actuator_ctrladr"):  # MuJoCo 3
         return range(number, number + 1)
@@ -98,13 +101,13 @@ def controls(model: Any, number: int) -> range:
     return range(first, first + int(model.actuator_ctrlnum[number]))
 
 
-def gear_of(model: Any, number: int) -> float:
+def read_gear(model: Any, number: int) -> float:
     """Read the first gear ratio of an actuator; MuJoCo has one for each of its outputs."""
     first = model.actuator_outadr[number] if hasattr(model, "actuator_outadr") else number
     return float(model.actuator_gear[first, 0])
 
 
-def _driving(model: Any) -> Mapping[int, str]:
+def _name_joint_actuators(model: Any) -> Mapping[int, str]:
     """Find the actuators that drive one hinge or slide with one signal: names by number.
 
     An actuator without a name has that of its joint.
@@ -115,16 +118,16 @@ def _driving(model: Any) -> Mapping[int, str]:
         if (
             model.actuator_trntype[number] in ON_JOINT
             and model.jnt_type[joint] in (SLIDE, HINGE)
-            and len(controls(model, number)) == 1
+            and len(control_indices(model, number)) == 1
         ):
             name = model.actuator(number).name or joints[joint]
             names[number] = name if name not in names.values() else f"{name}_{number}"
     return names
 
 
-def _file_actuator(model: Any, number: int, name: str) -> FileActuator:
+def _read_file_actuator(model: Any, number: int, name: str) -> FileActuator:
     """Read an actuator with its law of force, its limits and its dynamics."""
-    joint, control = int(model.actuator_trnid[number, 0]), controls(model, number)[0]
+    joint, control = int(model.actuator_trnid[number, 0]), control_indices(model, number)[0]
     gain = _affine(model.actuator_gainprm[number])
     if model.actuator_gaintype[number] == FIXED_GAIN:
         gain = (gain[0], 0.0, 0.0)
@@ -141,7 +144,7 @@ def _file_actuator(model: Any, number: int, name: str) -> FileActuator:
     return FileActuator(
         name,
         mujoco_joint_names(model)[joint],
-        gear_of(model, number),
+        read_gear(model, number),
         gain,
         bias,
         _range(model.actuator_ctrllimited[control], model.actuator_ctrlrange[control]),
@@ -173,24 +176,24 @@ def _has_law(model: Any, number: int) -> bool:
     )
 
 
-def _effort(model: Any, number: int) -> tuple[float, float]:
+def _compute_effort(model: Any, number: int) -> tuple[float, float]:
     """Compute the smallest and largest torque (N m) or force (N) of an actuator at its joint."""
     lower, upper = FREE
-    control = controls(model, number)[0]
+    control = control_indices(model, number)[0]
     if not _has_law(model, number) and model.actuator_ctrllimited[control]:
         gain = float(model.actuator_gainprm[number, 0])
         lower, upper = sorted(gain * float(end) for end in model.actuator_ctrlrange[control])
     if model.actuator_forcelimited[number]:
         smallest, largest = model.actuator_forcerange[number]
         lower, upper = max(lower, float(smallest)), min(upper, float(largest))
-    gear = gear_of(model, number)
+    gear = read_gear(model, number)
     if gear == 0:
         return 0.0, 0.0
     lower, upper = sorted((gear * lower, gear * upper))
     return lower, upper
 
 
-def _clipped(model: Any, joint: int, motor: Actuator) -> Actuator:
+def _clip_to_joint_range(model: Any, joint: int, motor: Actuator) -> Actuator:
     """Clip the limits of a motor to its joint's own range of actuator forces."""
     if not model.jnt_actfrclimited[joint]:
         return motor

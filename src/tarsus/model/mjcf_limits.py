@@ -17,7 +17,7 @@ import numpy as np
 from tarsus.errors import InvalidFile, InvalidModel, Unsupported, quote
 from tarsus.model.check import LARGEST
 from tarsus.model.conventions import mujoco_joint_names
-from tarsus.model.mjcf_actuators import controls
+from tarsus.model.mjcf_actuators import control_indices
 from tarsus.model.mjcf_document import Document
 
 MAX_BODIES, MAX_ELEMENTS = 2000, 20_000  # after replication, ten times those of large robots
@@ -66,7 +66,7 @@ def check_ranges(model: Any) -> None:
         name = model.actuator(actuator).name or f"actuator {actuator}"
         for attribute, field in ACTUATOR_RANGES.items():
             _check_range(getattr(model, field)[actuator], "actuator", name, attribute)
-        for control in controls(model, actuator):
+        for control in control_indices(model, actuator):
             _check_range(model.actuator_ctrlrange[control], "actuator", name, "ctrlrange")
 
 

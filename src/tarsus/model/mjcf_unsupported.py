@@ -17,7 +17,11 @@ from tarsus.model import mjcf_contacts as contacts
 from tarsus.model.conventions import mujoco_body_names, mujoco_joint_names
 from tarsus.model.file_actuators import NOT_DRIVING
 from tarsus.model.files import import_library
-from tarsus.model.mjcf_actuators import delayed, not_driving, without_law
+from tarsus.model.mjcf_actuators import (
+    find_delayed,
+    find_unsupported_dynamics,
+    find_unsupported_transmissions,
+)
 from tarsus.model.mjcf_contacts import find_colliding_geoms, geom_name
 from tarsus.model.mjcf_equalities import (
     find_coupling_tendons,
@@ -408,16 +412,16 @@ UNSUPPORTED: dict[str, UnsupportedFeature] = {
         "sensors are ignored, a simulation has its own", _sensors, warns=False
     ),
     "unsupported-actuators-ignored": UnsupportedFeature(
-        NOT_DRIVING, lambda model: Elements.all_of(not_driving(model))
+        NOT_DRIVING, lambda model: Elements.all_of(find_unsupported_transmissions(model))
     ),
     "actuator-laws-ignored": UnsupportedFeature(
         "the laws of these actuators are not simulated",
-        lambda model: Elements.all_of(without_law(model)),
+        lambda model: Elements.all_of(find_unsupported_dynamics(model)),
         warns=False,
     ),
     "actuator-delays-ignored": UnsupportedFeature(
         "delays of actuators are ignored",
-        lambda model: Elements.all_of(delayed(model)),
+        lambda model: Elements.all_of(find_delayed(model)),
         "; set a delay in steps instead",
     ),
 }

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from tarsus.errors import unknown_name_error
-from tarsus.model.file_actuators import motor
+from tarsus.model.file_actuators import create_motor
 from tarsus.model.mechanism import WORLD, Actuator, Mechanism
 
 
@@ -43,7 +43,7 @@ def with_motors(
         if name in chosen and name not in driven:
             effort = (efforts or {}).get(name, np.inf)
             actuators.append(Actuator(name, name, -effort, effort))
-            file_actuators.append(motor(name, effort, 0.0))
+            file_actuators.append(create_motor(name, effort, 0.0))
     unchanged = tuple(file_actuators) == mechanism.file_actuators
     return replace(
         mechanism,
@@ -74,24 +74,24 @@ def joints_of_floating_robot(mechanism: Mechanism) -> list[str]:
         for k, body in enumerate(mechanism.bodies)
         if body.joint.name in movable
         and not body.joint.stiffness
-        and mechanism.bodies[_chain(mechanism, k)[-1]].joint.kind == "free"
+        and mechanism.bodies[_list_ancestors(mechanism, k)[-1]].joint.kind == "free"
     ]
-    return one_per_loop(mechanism, names)
+    return select_one_per_loop(mechanism, names)
 
 
-def one_per_loop(mechanism: Mechanism, names: Sequence[str]) -> list[str]:
+def select_one_per_loop(mechanism: Mechanism, names: Sequence[str]) -> list[str]:
     """Keep one joint of each closed loop: the first that moves a contact candidate, if any."""
-    touching = {k for point in mechanism.candidates for k in _chain(mechanism, point.body)}
+    touching = {k for point in mechanism.candidates for k in _list_ancestors(mechanism, point.body)}
     dropped: set[str] = set()
     for loop in mechanism.loops:
-        ends = [set(_chain(mechanism, body)) for body in (loop.parent, loop.child)]
+        ends = [set(_list_ancestors(mechanism, body)) for body in (loop.parent, loop.child)]
         inside = sorted(ends[0] ^ ends[1], key=lambda k: (k not in touching, k))
         in_loop = [mechanism.bodies[k].joint.name for k in inside]
         dropped |= set([name for name in in_loop if name in names][1:])
     return [name for name in names if name not in dropped]
 
 
-def _chain(mechanism: Mechanism, body: int) -> list[int]:
+def _list_ancestors(mechanism: Mechanism, body: int) -> list[int]:
     """List a body and its ancestors."""
     chain = []
     while body != WORLD:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tarsus.errors import InvalidModel, Unsupported, join_names, unknown_name_error
-from tarsus.model.file_actuators import motor
+from tarsus.model.file_actuators import create_motor
 from tarsus.model.files import from_text_or_file, reject_xacro, xml_root
 from tarsus.model.fixed_base import check_height, fix_base
 from tarsus.model.joint import Joint, JointKind
@@ -32,7 +32,7 @@ from tarsus.model.sdf_elements import (
 from tarsus.model.sdf_frames import WORLD_LINK, Frames, frames_of, inverse, name_of
 from tarsus.model.sdf_gearboxes import gearbox_couplings
 from tarsus.model.sdf_model import gravity_of, model_of, report_ignored
-from tarsus.model.sdf_motors import driven_joints
+from tarsus.model.sdf_motors import choose_driven_joints
 from tarsus.model.sdf_tree import SdfTree, spanning_tree
 from tarsus.model.visuals import DrawnLink, drawn_tag, visuals_of
 
@@ -139,12 +139,12 @@ def _build_mechanism(
         couplings=couplings,
         visuals=visuals,
     )
-    motors = driven_joints(mechanism, tree, driven, report)
+    motors = choose_driven_joints(mechanism, tree, driven, report)
     return replace(
         mechanism,
         actuators=tuple(Actuator(j.name, j.name, -j.effort, j.effort) for j in motors),
         file_actuators=tuple(
-            motor(j.name, j.effort, j.velocity) for j in motors if np.isfinite(j.effort)
+            create_motor(j.name, j.effort, j.velocity) for j in motors if np.isfinite(j.effort)
         ),
         gravity_acceleration=gravity_of(root),
         keyframes={

@@ -8,14 +8,14 @@ import numpy as np
 
 from tarsus.errors import unknown_name_error
 from tarsus.model.mechanism import Mechanism
-from tarsus.model.motors import movable_joints, one_per_loop
+from tarsus.model.motors import movable_joints, select_one_per_loop
 from tarsus.model.parts import Report
 from tarsus.model.sdf_elements import SdfJoint
 from tarsus.model.sdf_frames import WORLD_LINK
 from tarsus.model.sdf_tree import SdfTree
 
 
-def driven_joints(
+def choose_driven_joints(
     mechanism: Mechanism, tree: SdfTree, names: Sequence[str] | None, report: Report
 ) -> list[SdfJoint]:
     """Choose the hinges and slides with motors, in the order of the bodies; note the reason.
@@ -51,7 +51,7 @@ def driven_joints(
             report.note(f"Passive, because the file gives no effort: {', '.join(passive)}.")
         return [joints[name] for name in with_effort]
     with_range = [name for name in moving if _may_be_driven(joints[name])]
-    driven = one_per_loop(mechanism, with_range)
+    driven = select_one_per_loop(mechanism, with_range)
     report.ignore(
         "The file gives no effort: joints with a range and without a spring have motors without"
         f" limits, of each closed loop only one ({', '.join(driven) or 'none'}); pass driven=[...]"

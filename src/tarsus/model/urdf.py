@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from tarsus.errors import InvalidModel, Unsupported, unknown_name_error
-from tarsus.model.file_actuators import motor
+from tarsus.model.file_actuators import create_motor
 from tarsus.model.file_schema import walk
 from tarsus.model.files import from_text_or_file, reject_xacro, xml_root
 from tarsus.model.fixed_base import check_height
@@ -155,7 +155,7 @@ def _build_mechanism(
             if joint.name == body.joint.name and _is_driven(joint)
         ),
         file_actuators=tuple(
-            motor(joint.name, joint.effort, joint.velocity)
+            create_motor(joint.name, joint.effort, joint.velocity)
             for body in welded.bodies
             for joint in joints
             if joint.name == body.joint.name and _is_driven(joint)

@@ -54,7 +54,7 @@ class WorldBatch:
                 "model",
             )
         robot = resolve.robot(str(model) if isinstance(model, Path) else model)
-        supported = robot.file_actuators and all(a.simulated for a in robot.file_actuators)
+        supported = robot.file_actuators and all(a.is_simulated for a in robot.file_actuators)
         given = {"dt": DEFAULT_DT, "actuators": FILE if supported else MOTOR} | options
         threads = nthread or os.cpu_count() or 1
         self.simulation = Simulation(robot, worlds=nsim, threads=threads, **given)

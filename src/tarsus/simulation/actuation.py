@@ -47,14 +47,14 @@ class Actuation:
     delay: int = 0
 
 
-def resolve_actuators(given: Any, controller: Any) -> tuple[FileActuators | None, Any]:
+def resolve_actuators(choice: Any, controller: Any) -> tuple[FileActuators | None, Any]:
     """Choose the file's actuators, or None for motors that take torques, and the controller.
 
     The default gait is dropped if the file's actuators act, because it returns torques.
 
     Parameters
     ----------
-    given
+    choice
         "motor", "file", or a `FileActuators`.
     controller
         The controller that the user chose.
@@ -62,15 +62,15 @@ def resolve_actuators(given: Any, controller: Any) -> tuple[FileActuators | None
     Raises
     ------
     InvalidValue
-        If `given` is none of these.
+        If `choice` is none of these.
     """
-    if isinstance(given, FileActuators):
-        choices = given
-    elif isinstance(given, str) and given in (MOTOR, FILE):
-        choices = FileActuators() if given == FILE else None
+    if isinstance(choice, FileActuators):
+        choices = choice
+    elif isinstance(choice, str) and choice in (MOTOR, FILE):
+        choices = FileActuators() if choice == FILE else None
     else:
         raise InvalidValue(
-            f'actuators must be "{MOTOR}", "{FILE}" or a FileActuators, not {given!r}.',
+            f'actuators must be "{MOTOR}", "{FILE}" or a FileActuators, not {choice!r}.',
             "actuators",
         )
     default = isinstance(controller, str) and controller == AUTO
@@ -97,7 +97,7 @@ def plan_actuation(actuators: FileActuators | None, mechanism: Mechanism) -> Act
             f"{mechanism.name!r} has no actuators from a file; use actuators='{MOTOR}'.",
             "actuators",
         )
-    strange = [a for a in mechanism.file_actuators if not a.simulated]
+    strange = [a for a in mechanism.file_actuators if not a.is_simulated]
     if strange:
         listed = ", ".join(f"{a.name} ({a.dynamics})" for a in strange)
         raise Unsupported(
@@ -158,12 +158,12 @@ def actuator_forces(
     return replace(law, signal=ca.vertcat(*signal)), after
 
 
-def delay_signals(given: SX, longest: int, delay: str, b: Builder) -> tuple[SX, Values]:
+def delay_signals(signals: SX, longest: int, delay: str, b: Builder) -> tuple[SX, Values]:
     """Delay signals by the number of steps in a parameter.
 
     Parameters
     ----------
-    given
+    signals
         Signals, shape (n,).
     longest
         Largest delay in steps; 0: no delay is compiled.
@@ -178,9 +178,9 @@ def delay_signals(given: SX, longest: int, delay: str, b: Builder) -> tuple[SX, 
         The delayed signals, and the register of signals still to come.
     """
     if not longest:
-        return given, {}
-    n = given.numel()
-    line, steps = ca.vertcat(given, b.declare("delayed", n * longest)), b.parameter(delay)
+        return signals, {}
+    n = signals.numel()
+    line, steps = ca.vertcat(signals, b.declare("delayed", n * longest)), b.parameter(delay)
     parts = [ca.if_else(steps == k, line[k * n : k * n + n], 0) for k in range(longest + 1)]
     return sum(parts, SX.zeros(n)), {"delayed": line[: n * longest]}
 
@@ -211,7 +211,7 @@ def initial_registers(
         f"actuators.{name}": value for name, value in actuators.values(mechanism, worlds).items()
     }
     if delay:
-        values["actuators.delay"] = _delays(actuators.delay, worlds)
+        values["actuators.delay"] = _convert_delays(actuators.delay, worlds)
         values["delayed"] = np.tile(signal, delay)
     states = [k for k, a in enumerate(mechanism.file_actuators) if a.has_state]
     if states:
@@ -239,7 +239,7 @@ def actuator_settings(
 
     def write(worlds: Backend, values: Mapping[str, Any], mask: Any) -> Mapping[str, Any]:
         new = {
-            name: _new_register(actuators, name, value, mechanism, worlds)
+            name: _update_register(actuators, name, value, mechanism, worlds)
             for name, value in values.items()
         }
         # check that new and unchanged values are consistent
@@ -257,15 +257,15 @@ def actuator_settings(
     return SettingGroup("actuators", tuple(settings), write, lacking)
 
 
-def _new_register(
-    actuators: FileActuators, name: str, given: Any, mechanism: Mechanism, worlds: Backend
+def _update_register(
+    actuators: FileActuators, name: str, setting: Any, mechanism: Mechanism, worlds: Backend
 ) -> Array:
     """Update one register with new values."""
-    if given is None:
+    if setting is None:
         raise InvalidValue(f"{name} of the file's actuators must be a number, not None.", name)
-    declared_fields(type(actuators))[name].check("the file's actuators", _flatten(given))
+    declared_fields(type(actuators))[name].check("the file's actuators", _flatten(setting))
     if name == "delay":
-        longest, value = actuators.longest_delay, _delays(given, worlds.count)
+        longest, value = actuators.longest_delay, _convert_delays(setting, worlds.count)
         if value.max() > longest:
             raise InvalidValue(
                 f"delay must be at most {longest} steps, the longest with which the simulation was"
@@ -276,10 +276,10 @@ def _new_register(
         return value
     # one value for all, or values by name
     register = worlds.get(f"actuators.{name}").astype(float)
-    if not isinstance(given, Mapping):
-        return broadcast(mechanism, name, given, register, worlds.count)
+    if not isinstance(setting, Mapping):
+        return broadcast(mechanism, name, setting, register, worlds.count)
     known = [actuator.name for actuator in mechanism.file_actuators]
-    for key, value in given.items():
+    for key, value in setting.items():
         if key not in known:
             raise unknown_name_error("actuator", key, known)
         if not has_number(mechanism, name)[known.index(key)]:
@@ -290,20 +290,20 @@ def _new_register(
     return register
 
 
-def _flatten(given: Any) -> Any:
+def _flatten(values: Any) -> Any:
     """Flatten the numbers of a mapping to one array; other values unchanged."""
-    if not isinstance(given, Mapping):
-        return given
-    return np.concatenate([np.ravel(value) for value in given.values()] or [np.zeros(0)])
+    if not isinstance(values, Mapping):
+        return values
+    return np.concatenate([np.ravel(value) for value in values.values()] or [np.zeros(0)])
 
 
-def _delays(given: Any, worlds: int) -> Array:
+def _convert_delays(delays: Any, worlds: int) -> Array:
     """Convert delays to whole steps, shape (1,) or (worlds, 1)."""
-    value = np.asarray(np.nan if isinstance(given, Mapping) else given, dtype=float)
+    value = np.asarray(np.nan if isinstance(delays, Mapping) else delays, dtype=float)
     if value.shape not in ((), (worlds,)) or np.any(value != np.round(value)):
         raise InvalidValue(
             "delay must be a whole number of steps, one for all actuators or one per world, not"
-            f" {given!r}.",
+            f" {delays!r}.",
             "delay",
         )
     return value.reshape(-1, 1) if value.ndim else value.reshape(1)

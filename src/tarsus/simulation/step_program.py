@@ -196,7 +196,7 @@ def apply_actuators(
     if plan.stepper.velocity_level:
         return still, servos, later
     # a stepper with several evaluations holds the force at the start
-    return b.store("tau", servos.at(*state).limited(still)[0], "report"), None, later
+    return b.store("tau", servos.at(*state).with_limits(still)[0], "report"), None, later
 
 
 def with_friction_at_start(
@@ -221,7 +221,7 @@ def with_friction_at_start(
     if not any(body.joint.friction for body in mechanism.bodies):
         return scene
     if servos is not None:
-        tau = servos.at(*state).limited(SX.zeros(len(mechanism.actuators)))[0]
+        tau = servos.at(*state).with_limits(SX.zeros(len(mechanism.actuators)))[0]
     torque = actuator_force(mechanism, tau)
     q, u, _ = state
     bodies, limits = [], []

@@ -20,7 +20,7 @@ import casadi as ca
 from casadi import SX
 
 from tarsus.algebra.ldl import factorize_tree, lower_triangle
-from tarsus.dynamics.actuator_force import AtState, scatter
+from tarsus.dynamics.actuator_force import ActuatorForceAtState, scatter
 from tarsus.dynamics.free_motion import Drive, FreeMotion, free_motion
 from tarsus.dynamics.kinematics import kinematics
 from tarsus.program.ir.loops import Values
@@ -75,7 +75,7 @@ def step_with_servos(scene: Scene, q: SX, start: StepStart, builder: Builder) ->
 
 def _step_within_limits(
     scene: Scene,
-    servos: tuple[AtState, ServoForces],
+    servos: tuple[ActuatorForceAtState, ServoForces],
     start: StepStart,
     solvers: tuple[Callable[[SX, SX], StepOutputs], Callable[[], SX]],
     builder: Builder,
@@ -103,8 +103,8 @@ def _step_within_limits(
         Traces the loops.
     """
     (law, forces), (solve_with, free_damping) = servos, solvers
-    unlimited, force = law.free()[0], forces.force
-    starts_free = law.allows(unlimited, SX.zeros(unlimited.numel()))
+    unlimited, force = law.without_limits()[0], forces.force
+    starts_free = law.is_within_limits(unlimited, SX.zeros(unlimited.numel()))
     starts_free = builder.store("starts_free", starts_free)
 
     def attempt_step(now: Values) -> tuple[Values, SX]:
@@ -113,7 +113,7 @@ def _step_within_limits(
         acted = now["force"] - now["damping"] * d
         # away from all limits the tangents are the law
         tangent = ca.logic_and(first, starts_free)
-        is_exact = ca.logic_and(tangent, law.allows(acted, d))
+        is_exact = ca.logic_and(tangent, law.is_within_limits(acted, d))
 
         def near_limits(_: Values) -> tuple[Values, SX]:
             return check_forces(law, force, now, d, builder), SX(0)
@@ -136,12 +136,14 @@ def _step_within_limits(
     return StepOutputs.from_registers(end), end["acted"]
 
 
-def check_forces(law: AtState, force: SX, now: Values, d: SX, builder: Builder) -> Values:
+def check_forces(
+    law: ActuatorForceAtState, force: SX, now: Values, d: SX, builder: Builder
+) -> Values:
     """Compute the forces for the next pass, and 1 as `wrong` if they differ.
 
     Parameters
     ----------
-    law : AtState
+    law : ActuatorForceAtState
         Law of the actuators at the start.
     force : SX
         Forces (m,) at the start.
@@ -156,13 +158,13 @@ def check_forces(law: AtState, force: SX, now: Values, d: SX, builder: Builder) 
     # is every force the law's, or between the law's at either end?
     acted, reached = (
         now["force"] - now["damping"] * d,
-        builder.store("force_at_end", law.limited(d)[0]),
+        builder.store("force_at_end", law.with_limits(d)[0]),
     )
     slack = LIMIT_SLACK * (1 + ca.fabs(reached))
     out = acted > ca.fmax(force, reached) + slack
     out = ca.logic_or(out, acted < ca.fmin(force, reached) - slack)
     # does a motor drive its joint faster than it can, or brake it on its torque-speed line?
-    line_force, line_slope, excess = law.on_line(d, acted)
+    line_force, line_slope, excess = law.select_limiting_lines(d, acted)
     drives = builder.store("drives", ca.logic_and(excess > slack, ca.logic_not(first)))
     brakes = ca.logic_and(now["force"] != force, reached * acted <= 0)
     brakes = ca.logic_and(brakes, ca.fabs(acted) > slack)
@@ -172,7 +174,7 @@ def check_forces(law: AtState, force: SX, now: Values, d: SX, builder: Builder) 
     # late passes the constant force of the start
     secant = (force - reached) / ca.if_else(ca.fabs(d) > MIN_RATE_CHANGE, d, 1)
     late = now["pass"] > MAX_SECANT_PASSES
-    damping = ca.if_else(late, 0, ca.fmin(ca.fmax(secant, 0), law.steepest()))
+    damping = ca.if_else(late, 0, ca.fmin(ca.fmax(secant, 0), law.max_slopes()))
     after = {
         "force": ca.if_else(drives, line_force, ca.if_else(brakes, 0, force)),
         "damping": ca.if_else(drives, line_slope, ca.if_else(brakes, 0, damping)),
@@ -205,26 +207,28 @@ class ServoForces:
 
 
 def secant_damping(
-    law: AtState, forces: ServoForces, q: SX, start: StepStart, builder: Builder
+    law: ActuatorForceAtState, forces: ServoForces, q: SX, start: StepStart, builder: Builder
 ) -> SX:
     """Compute the damping (m,) of a step without contact, with forces limited at its end.
 
     q (nq,) are the coordinates at which the step is evaluated.
     """
     # change of the rates without contact
-    kin, unlimited = kinematics(law.law.mechanism, q, start.u), law.free()[1]
+    kin, unlimited = kinematics(law.law.mechanism, q, start.u), law.without_limits()[1]
     free = free_motion(kin, start.inertias, Drive(start.tau, start.tau_loops), start.dt)
     d = _free_rate_change(law, builder.store_all("without_servos", free), forces.indices, builder)
     # the secant
-    force, slope, (reached, tangent) = forces.force, forces.damping, law.limited(d)
+    force, slope, (reached, tangent) = forces.force, forces.damping, law.with_limits(d)
     inside = ca.logic_and(slope == unlimited, tangent == unlimited)
     moves = ca.fabs(d) > MIN_RATE_CHANGE
     secant = (force - reached) / ca.if_else(moves, d, 1)
-    limited = ca.if_else(moves, ca.fmin(ca.fmax(secant, 0), law.steepest()), slope)
+    limited = ca.if_else(moves, ca.fmin(ca.fmax(secant, 0), law.max_slopes()), slope)
     return builder.store("damping", ca.if_else(inside, unlimited, limited))
 
 
-def _free_rate_change(law: AtState, free: FreeMotion, indices: list[int], builder: Builder) -> SX:
+def _free_rate_change(
+    law: ActuatorForceAtState, free: FreeMotion, indices: list[int], builder: Builder
+) -> SX:
     """Compute the change (m,) of the driven joints' rates in a step without contact.
 
     Where a joint is faster than the rate at which its motor's force ends, the force first follows
@@ -232,12 +236,12 @@ def _free_rate_change(law: AtState, free: FreeMotion, indices: list[int], builde
     without any force.
     """
     mechanism, dt = law.law.mechanism, law.dt
-    unlimited = law.free()
+    unlimited = law.without_limits()
 
     def newton_step(now: Values) -> tuple[Values, SX]:
         # the tangent; in the first pass that of the law without limits
         d = now["d"]
-        force, slope = law.limited(d, now["past_zero"])
+        force, slope = law.with_limits(d, now["past_zero"])
         force = ca.if_else(now["pass"] > 0, force, unlimited[0])
         slope = ca.if_else(now["pass"] > 0, slope, unlimited[1])
         # the step with this tangent
@@ -245,9 +249,9 @@ def _free_rate_change(law: AtState, free: FreeMotion, indices: list[int], builde
         h = free.h + scatter(mechanism, indices, force + slope * d)
         u = ca.vertcat(*factorize_tree(lower_triangle(M), mechanism.nu).solve(entries(dt * h)))
         new = builder.store("free_change", ca.vec(u[indices]))
-        past_zero = ca.logic_and(law.beyond(new), ca.logic_not(now["past_zero"]))
+        past_zero = ca.logic_and(law.exceeds_no_load_speed(new), ca.logic_not(now["past_zero"]))
         # does the law differ from its tangent there?
-        off = ca.fabs(law.limited(new)[0] - (force - slope * (new - d)))
+        off = ca.fabs(law.with_limits(new)[0] - (force - slope * (new - d)))
         differs = ca.mmax(off - FORCE_TOLERANCE * (1 + ca.fabs(force))) > 0
         done = now["pass"] + 1
         now = {"d": new, "past_zero": past_zero, "pass": done}

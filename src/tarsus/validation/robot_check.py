@@ -182,7 +182,7 @@ def _by_own_servos(robot: Robot) -> bool:
     return (
         bool(known & set(STANDING_KEYFRAMES))
         and servos
-        and all(a.simulated for a in robot.file_actuators)
+        and all(a.is_simulated for a in robot.file_actuators)
     )
 
 

@@ -386,10 +386,12 @@ def test_limits_leave_admissible_forces_unchanged(
     if curve:
         values |= {"stall_torque": SX(5), "no_load_speed": SX(4)}
     at = ActuatorForce(robot, c, values).at(q, u, SX(0.01))
-    free, slope = at.free()
+    free, slope = at.without_limits()
     straight = free - slope * d
     told = Function(
-        "told", [c, strength, q, u, d], [at.allows(straight, d), straight, at.limited(d)[0]]
+        "told",
+        [c, strength, q, u, d],
+        [at.is_within_limits(straight, d), straight, at.with_limits(d)[0]],
     )
     draws = np.random.default_rng(3).normal(0, 1.5, (5, 2000))
     draws[1] = np.abs(draws[1])
