@@ -259,8 +259,8 @@ class Mine(Controller):
     start: Any = ()
     where: Any = None
 
-    def torque(self, now: ControlInputs) -> Any:
-        return self.answer(self, now)
+    def torque(self, inputs: ControlInputs) -> Any:
+        return self.answer(self, inputs)
 
     def initial_memory(self, mechanism: Any) -> Any:
         return self.start

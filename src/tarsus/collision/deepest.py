@@ -174,19 +174,19 @@ def deepest_touching(
     keys = entries(builder.store("keys", ca.vertcat(*keys)))
 
     # one contact after the other
-    def add_next(now: Values) -> tuple[Values, SX]:
-        key, index = next_key(keys, now["key"], now["index"])
+    def add_next(values: Values) -> tuple[Values, SX]:
+        key, index = next_key(keys, values["key"], values["index"])
         new = key < SX.inf()
-        is_next = [ca.logic_and(new, now["filled"] == k) for k in range(count)]
+        is_next = [ca.logic_and(new, values["filled"] == k) for k in range(count)]
 
         def insert(value: SX, name: str) -> SX:
-            pairs = zip(is_next, entries(now[name]), strict=True)
+            pairs = zip(is_next, entries(values[name]), strict=True)
             return ca.vertcat(*(ca.if_else(flag, value, old) for flag, old in pairs))
 
-        filled = now["filled"] + new
+        filled = values["filled"] + new
         after = {"numbers": insert(first + index, "numbers"), "gaps": insert(key, "gaps")}
         after |= {"key": key, "index": index, "filled": filled}
-        return now | after, ca.logic_and(new, filled < count)
+        return values | after, ca.logic_and(new, filled < count)
 
     begin = DeepestContacts.empty(count, spans=False).to_registers() | {
         "touching": sum(touch, SX(0))

@@ -326,17 +326,19 @@ def _build_mujoco(
     return simulation
 
 
-def _list_deviations(then: xr.Dataset, now: xr.Dataset) -> tuple[Deviation, ...]:
+def _list_deviations(recorded: xr.Dataset, repeated: xr.Dataset) -> tuple[Deviation, ...]:
     """List the variables that differ between two logs, sorted by their first difference."""
     deviations = []
-    for name in map(str, [*then.variables, *(n for n in now.variables if n not in then.variables)]):
-        if name not in then.variables or name not in now.variables:
+    for name in map(
+        str, [*recorded.variables, *(n for n in repeated.variables if n not in recorded.variables)]
+    ):
+        if name not in recorded.variables or name not in repeated.variables:
             deviations.append(Deviation(name, None, None, np.nan, 0))
             continue
-        if set(then[name].dims) != set(now[name].dims):
-            deviations.append(Deviation(name, None, None, np.nan, now[name].size))
+        if set(recorded[name].dims) != set(repeated[name].dims):
+            deviations.append(Deviation(name, None, None, np.nan, repeated[name].size))
             continue
-        a, b = (log[name].transpose(*then[name].dims).values for log in (then, now))
+        a, b = (log[name].transpose(*recorded[name].dims).values for log in (recorded, repeated))
         # number of differing values, largest difference, first step
         if a.shape != b.shape:
             deviations.append(Deviation(name, None, None, np.nan, abs(a.size - b.size)))
@@ -347,12 +349,14 @@ def _list_deviations(then: xr.Dataset, now: xr.Dataset) -> tuple[Deviation, ...]
         if not differs.any():
             continue
         steps = (
-            np.flatnonzero(differs.reshape(len(a), -1).any(1)) if "time" in then[name].dims else []
+            np.flatnonzero(differs.reshape(len(a), -1).any(1))
+            if "time" in recorded[name].dims
+            else []
         )
         step = int(steps[0]) if len(steps) else None
         numeric = a.dtype.kind in "fiu"
         with np.errstate(invalid="ignore"):
             largest = float(np.nanmax(np.abs(b[differs] - a[differs]))) if numeric else np.nan
-        time = None if step is None else float(then["time"].values[step])
+        time = None if step is None else float(recorded["time"].values[step])
         deviations.append(Deviation(name, step, time, largest, int(differs.sum())))
     return tuple(sorted(deviations, key=lambda d: -1 if d.step is None else d.step))

@@ -105,8 +105,8 @@ def step_impulses(
     stored = builder.store_all("grounds", [vars(here) for here in grounds])
     grounds = [SimpleNamespace(**here) for here in stored]
 
-    def evaluate(now: ContactProblem, memory: SX) -> tuple[list[SX], SX]:
-        return contact_impulses(now, now.active, grounds, kind), memory
+    def evaluate(substep_problem: ContactProblem, memory: SX) -> tuple[list[SX], SX]:
+        return contact_impulses(substep_problem, substep_problem.active, grounds, kind), memory
 
     def contact_slopes(i: int, contact: Contact, _: SX) -> tuple[SX, SX]:
         return slopes(contact, grounds[i], kind)

@@ -171,17 +171,17 @@ class ContactMotion:
         sums = {"impulse": zeros, "coordinate_impulse": zeros}
         return state | clock | sums | ({"free_share": SX(0)} if self.theta == 0 else {})
 
-    def substep(self, now: Values) -> tuple[Values, SX]:
+    def substep(self, state: Values) -> tuple[Values, SX]:
         """Take one substep; also return whether there is another."""
         # its length
-        dt, theta, left = self.problem.dt, self.theta, now["remaining"]
-        P, Q = self._steepness(now)
-        count = self.builder.store("count", self._count(now, P, Q))
+        dt, theta, left = self.problem.dt, self.theta, state["remaining"]
+        P, Q = self._steepness(state)
+        count = self.builder.store("count", self._count(state, P, Q))
         h = self.builder.store("h", left / count)
         growth = [p * h * h / 4 + q * h / 2 for p, q in zip(P, Q, strict=True)]
         # impulses of the contacts
-        x, v = now["x"], now["v"]
-        impulses, memory = self.evaluate(self._problem_at(x + theta * h * v, v, h), now["memory"])
+        x, v = state["x"], state["v"]
+        impulses, memory = self.evaluate(self._problem_at(x + theta * h * v, v, h), state["memory"])
         impulses = [
             without_reversal(impulse, ca.fmax(*growth[3 * i + 1 : 3 * i + 3]))
             for i, impulse in enumerate(impulses)
@@ -197,15 +197,15 @@ class ContactMotion:
             "x": x + h * (theta * v + (1 - theta) * after),
             "v": after,
             "memory": memory,
-            "impulse": now["impulse"] + L,
-            "coordinate_impulse": now["coordinate_impulse"] + weight * L,
+            "impulse": state["impulse"] + L,
+            "coordinate_impulse": state["coordinate_impulse"] + weight * L,
             "remaining": rest,
             "max_length": 2 * h,
-            "substeps": now["substeps"] + 1,
-            "unstable": ca.logic_or(now["unstable"], unstable),
+            "substeps": state["substeps"] + 1,
+            "unstable": ca.logic_or(state["unstable"], unstable),
         }
         if theta == 0:
-            new["free_share"] = now["free_share"] + share * weight
+            new["free_share"] = state["free_share"] + share * weight
         return new, rest > 0
 
     def _problem_at(self, x: SX, v: SX, h: SX) -> ContactProblem:
@@ -218,15 +218,15 @@ class ContactMotion:
         problem = replace(self.problem, contacts=moved, free=triples(v + self.ramp), dt=h)
         return restrict_to_touching(problem)
 
-    def _steepness(self, now: Values) -> tuple[list[SX], list[SX]]:
+    def _steepness(self, state: Values) -> tuple[list[SX], list[SX]]:
         """Compute R C and R D (3n,), with slopes at the depth that contacts may reach."""
         steepness: tuple[list[SX], list[SX]] = [], []
-        for i, (d, w) in enumerate(zip(triples(now["x"]), triples(now["v"]), strict=True)):
-            deeper = d + ca.vertcat(ca.fmin(w[0], 0) * now["max_length"], 0, 0)
+        for i, (d, w) in enumerate(zip(triples(state["x"]), triples(state["v"]), strict=True)):
+            deeper = d + ca.vertcat(ca.fmin(w[0], 0) * state["max_length"], 0, 0)
             deepest = displace(self.problem.contacts[i], deeper, w)
             touches = ca.logic_and(self.problem.active[i], deepest.gap <= 0)
             sums = self.column_sums[3 * i : 3 * i + 3]
-            slopes = self.slopes(i, deepest, now["memory"])
+            slopes = self.slopes(i, deepest, state["memory"])
             for values, slope in zip(steepness, slopes, strict=True):
                 slope = entries(ca.if_else(touches, slope, 0))
                 values += [R * k for R, k in zip(sums, slope, strict=True)]
@@ -236,16 +236,16 @@ class ContactMotion:
         )
         return entries(P), entries(Q)
 
-    def _count(self, now: Values, P: list[SX], Q: list[SX]) -> SX:
+    def _count(self, state: Values, P: list[SX], Q: list[SX]) -> SX:
         """Count the substeps as long as the next one in the rest of the step."""
         pairs = list(zip(P, Q, strict=True))
         stable = minimum([longest_step(p, q, MARGIN) for p, q in pairs[::3]])
         slips = [pair for k, pair in enumerate(pairs) if k % 3]
         smooth = minimum([longest_step(p, q, NO_REVERSAL) for p, q in slips])
         h = ca.fmin(stable, ca.fmax(smooth, self.problem.dt / FRICTION_SUBSTEPS))
-        shortest = now["remaining"] / ca.fmax(MAX_SUBSTEPS - now["substeps"], 1)
-        h = ca.fmin(ca.fmax(ca.fmin(h, now["max_length"]), shortest), now["remaining"])
-        return ca.ceil(now["remaining"] / h * (1 - COUNT_ROUND_OFF))
+        shortest = state["remaining"] / ca.fmax(MAX_SUBSTEPS - state["substeps"], 1)
+        h = ca.fmin(ca.fmax(ca.fmin(h, state["max_length"]), shortest), state["remaining"])
+        return ca.ceil(state["remaining"] / h * (1 - COUNT_ROUND_OFF))
 
 
 def without_reversal(impulse: SX, growth: SX) -> SX:

@@ -117,12 +117,12 @@ class Controller(ABC):
         return mechanism.neutral()
 
     @abstractmethod
-    def torque(self, now: ControlInputs) -> tuple[ca.SX, ca.SX]:
+    def torque(self, inputs: ControlInputs) -> tuple[ca.SX, ca.SX]:
         """Compute the torques of this step and the memory after it.
 
         Parameters
         ----------
-        now
+        inputs
             Time, state, commands and memory at the start of the step, as symbols.
 
         Returns

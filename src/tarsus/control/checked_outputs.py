@@ -23,7 +23,7 @@ INPUTS = tuple(f.name for f in fields(ControlInputs))
 
 
 def call_torque(
-    controller: Controller, now: ControlInputs, gains: SX | None = None
+    controller: Controller, inputs: ControlInputs, gains: SX | None = None
 ) -> tuple[SX, SX]:
     """Call ``controller.torque(now)`` and check the result.
 
@@ -31,7 +31,7 @@ def call_torque(
     ----------
     controller
         The controller to call.
-    now
+    inputs
         Its inputs, as symbols.
     gains
         Symbols that replace the controller's own gains, if any.
@@ -47,19 +47,19 @@ def call_torque(
         If a value has the wrong type or shape, contains NaN, or uses symbols other than the inputs.
     """
     name = type(controller).__name__
-    result = _call(lambda: controller.torque(now), controller, now)
+    result = _call(lambda: controller.torque(inputs), controller, inputs)
     if not isinstance(result, tuple) or len(result) != 2:
         raise InvalidValue(
             f"{name}.torque must return two values: the torques (n_actuators,) and the next memory"
             " (now.memory if it has none).",
             f"{name}.torque",
         )
-    sizes = {"torques": len(now.mechanism.actuators), "a next memory": now.memory.numel()}
+    sizes = {"torques": len(inputs.mechanism.actuators), "a next memory": inputs.memory.numel()}
     torques, next_memory = (
         _vector(f"{name}.torque", what, value, size)
         for value, (what, size) in zip(result, sizes.items(), strict=True)
     )
-    _check_symbols(name, ca.vertcat(torques, next_memory), now, gains)
+    _check_symbols(name, ca.vertcat(torques, next_memory), inputs, gains)
     _check_nan(name, ca.vertcat(torques, next_memory))
     return torques, next_memory
 
@@ -105,7 +105,7 @@ def check_commands(controller: Controller) -> Array:
     return _numbers(controller, "commands", list(defaults.values()), len(defaults))
 
 
-def _call(method: Callable[[], object], controller: Controller, now: ControlInputs) -> object:
+def _call(method: Callable[[], object], controller: Controller, inputs: ControlInputs) -> object:
     """Call the controller, and convert any exception to a `TarsusError`."""
     name = type(controller).__name__
     # an error of Tarsus needs no translation
@@ -115,7 +115,7 @@ def _call(method: Callable[[], object], controller: Controller, now: ControlInpu
         raise
     # a misspelled input or parameter
     except AttributeError as error:
-        if error.obj is now:
+        if error.obj is inputs:
             raise unknown_name_error(f"input of {name}.torque", str(error.name), INPUTS) from None
         if error.obj is controller:
             parameters = (f.name for f in fields(cast(Any, controller)))
@@ -127,7 +127,8 @@ def _call(method: Callable[[], object], controller: Controller, now: ControlInpu
             raise branching_error(f"{name}.torque") from None
         if "out of bounds" in str(error):
             sizes = ", ".join(
-                f"{what} {getattr(now, what).numel()}" for what in ("q", "u", "command", "memory")
+                f"{what} {getattr(inputs, what).numel()}"
+                for what in ("q", "u", "command", "memory")
             )
             raise InvalidValue(
                 f"{name}.torque uses an index out of bounds: for this robot the sizes are {sizes}.",
@@ -170,17 +171,19 @@ def _vector(caller: str, quantity: str, value: Any, size: int) -> SX:
     return ca.vec(vector)
 
 
-def _check_symbols(name: str, expression: SX, now: ControlInputs, gains: SX | None) -> None:
+def _check_symbols(name: str, expression: SX, inputs: ControlInputs, gains: SX | None) -> None:
     """Raise InvalidValue if the expression contains a symbol that is not one of the inputs."""
     extra = SX(0, 1) if gains is None else gains
-    inputs = ca.vertcat(now.t, now.q, now.u, now.command, now.memory, now.dt, extra)
-    known = {symbol.element_hash() for symbol in ca.symvar(inputs)}
+    allowed = ca.vertcat(
+        inputs.t, inputs.q, inputs.u, inputs.command, inputs.memory, inputs.dt, extra
+    )
+    known = {symbol.element_hash() for symbol in ca.symvar(allowed)}
     for symbol in ca.symvar(expression):
         if symbol.element_hash() not in known:
             raise InvalidValue(
-                f"{name}.torque uses the symbol {symbol.name()!r}, which is not an input: use only"
-                f" those in now ({', '.join(INPUTS[1:])}), and a command for values that differ"
-                " between worlds.",
+                f"{name}.torque uses the symbol {symbol.name()!r}, which is not an input: use"
+                f" only {', '.join(INPUTS[1:])}, and a command for values that differ between"
+                " worlds.",
                 f"{name}.torque",
             )
 

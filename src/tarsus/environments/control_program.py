@@ -144,11 +144,11 @@ def _collect_law_parameters(work: ControlPlan, friction: SX, b: Builder) -> Valu
     return law
 
 
-def _add_bias(observations: Values, now: Values, after: Values) -> Values:
+def _add_bias(observations: Values, state: Values, after: Values) -> Values:
     """Add the bias of their episode to the observations."""
-    if "bias" not in now:
+    if "bias" not in state:
         return observations
-    offsets = {"observation": after["bias"], "final": now["bias"]}
+    offsets = {"observation": after["bias"], "final": state["bias"]}
     return {name: value + offsets[name] for name, value in observations.items()}
 
 
@@ -204,7 +204,7 @@ def _state_registers(work: ControlPlan, b: Builder) -> Values:
 
 
 def _steps(
-    work: ControlPlan, now: Values, action: SX, law: Values, terrain: SimpleNamespace, b: Builder
+    work: ControlPlan, state: Values, action: SX, law: Values, terrain: SimpleNamespace, b: Builder
 ) -> Values:
     """Compute state, tau, impulse and sensor values after the steps of a period.
 
@@ -216,10 +216,10 @@ def _steps(
     def heights(points: list[SX]) -> list[SX]:
         return scene.terrain.elevations(points, terrain)
 
-    action = scale_action(work, now["q"], action, heights)
-    target = b.store("target", targets(work, now["clock"], action))
+    action = scale_action(work, state["q"], action, heights)
+    target = b.store("target", targets(work, state["clock"], action))
     inertias = base_parameters(m)
-    inertias[0] = inertias[0] + body_inertias(m)[0].scale(now["mass"] - 1)
+    inertias[0] = inertias[0] + body_inertias(m)[0].scale(state["mass"] - 1)
     gains = work.gains.kp, work.gains.kd
     settings = SX(work.dt), law, terrain, inertias
 
@@ -231,10 +231,10 @@ def _steps(
         end |= _sensor_values(work, values, out, terrain, b)
         return end | {"tau": tau, "done": done, "unconverged": failed}, done < work.steps
 
-    begin = {name: now[name] for name in ("q", "u", "memory", "bilateral")}
+    begin = {name: state[name] for name in ("q", "u", "memory", "bilateral")}
     begin |= {"tau": SX.zeros(target.numel()), "impulse": SX.zeros(3 * scene.geometry.report_count)}
     for name, sensor in work.sensing.sensors:
-        begin[f"sensing.{name}"] = now[f"sensing.{name}"]
+        begin[f"sensing.{name}"] = state[f"sensing.{name}"]
         begin[f"sensed.{name}"] = SX.zeros(len(sensor.channels(uncut_mechanism(scene))))
     return b.loop(begin | {"done": SX(0), "unconverged": SX(0)}, step, work.steps)
 

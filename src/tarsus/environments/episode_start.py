@@ -31,14 +31,14 @@ MAX_LIFTS = 50
 PROMOTION, DEMOTION = 0.7, 0.4  # mean `progress` of an episode for a higher and a lower level
 
 
-def terrain_at_level(work: ControlPlan, terrain: SimpleNamespace, now: Values) -> SimpleNamespace:
+def terrain_at_level(work: ControlPlan, terrain: SimpleNamespace, state: Values) -> SimpleNamespace:
     """Scale the terrain's symbols to the level of a world."""
-    return work.scene.terrain.at_level(terrain, now["level"]) if work.task.has_levels else terrain
+    return work.scene.terrain.at_level(terrain, state["level"]) if work.task.has_levels else terrain
 
 
 def apply_due_changes(
     work: ControlPlan,
-    now: Values,
+    state: Values,
     end: Values,
     when: tuple[SX, SX, RandomDraws, SimpleNamespace],
     b: Builder,
@@ -49,7 +49,7 @@ def apply_due_changes(
     ----------
     work
         Task on a robot in a scene.
-    now
+    state
         State after the period.
     end
         tau, impulse and sensor readings of the last step.
@@ -61,7 +61,7 @@ def apply_due_changes(
     """
     failed, over_time, draws, terrain = when
     over = ca.logic_or(failed, over_time)
-    task, periods = work.task, now["clock"]
+    task, periods = work.task, state["clock"]
     intervals = {"command": task.command_interval, "push": task.push_interval}
     counts = {name: max(1, round(wait / work.period)) for name, wait in intervals.items()}
     changes, pushes = (
@@ -84,10 +84,10 @@ def apply_due_changes(
         fresh |= {name: ca.if_else(over, value, fresh[name]) for name, value in initial.items()}
         # observation; at the start of an episode there are no forces yet
         zero = {name: SX.zeros(end[name].numel()) for name in ("tau", "impulse")}
-        state = fresh["q"], fresh["u"]
+        q_and_u = fresh["q"], fresh["u"]
         level_terrain = terrain_at_level(work, terrain, fresh)
         zero |= contact_free_readings(
-            work.sensing, work.scene, state, SX(work.dt), level_terrain, b
+            work.sensing, work.scene, q_and_u, SX(work.dt), level_terrain, b
         )
         for name in sorted(values.keys() & zero.keys()):  # the sensors' memory
             fresh[name] = ca.if_else(over, zero[name], fresh[name])
@@ -101,7 +101,7 @@ def apply_due_changes(
             fresh["bias"] = ca.if_else(over, offset, fresh["bias"])
         return fresh | {"observation": concatenate(observed)}, SX(0)
 
-    return b.loop(now, branch, 1, first=due, cold=True)
+    return b.loop(state, branch, 1, first=due, cold=True)
 
 
 def _draw_initial_state(
@@ -197,12 +197,12 @@ def _lift_out_of_ground(work: ControlPlan, q: SX, terrain: SimpleNamespace, b: B
     """
     geometry = work.scene.geometry.all_secondary
 
-    def higher(now: Values) -> tuple[Values, SX]:
-        kin = kinematics(geometry.mechanism, ca.vertcat(q[:2], now["height"], q[3:]))
+    def higher(state: Values) -> tuple[Values, SX]:
+        kin = kinematics(geometry.mechanism, ca.vertcat(q[:2], state["height"], q[3:]))
         depth = b.store("depth", -secondary_gaps(geometry, kin, terrain, b).least)
         penetrates = depth > DEPTH_TOLERANCE
         return {
-            "height": now["height"] + ca.if_else(penetrates, depth + LIFT_CLEARANCE, 0)
+            "height": state["height"] + ca.if_else(penetrates, depth + LIFT_CLEARANCE, 0)
         }, penetrates
 
     lifted = b.loop({"height": q[2]}, higher, MAX_LIFTS)

@@ -107,16 +107,16 @@ def targets(work: ControlPlan, clock: SX, action: SX) -> SX:
 
 
 def task_view(
-    work: ControlPlan, now: Values, end: Values, action: SX, terrain: object
+    work: ControlPlan, state: Values, end: Values, action: SX, terrain: object
 ) -> StateView:
     """Build the view of the state for the task.
 
-    `now` has q, u, before, clock and command; `end` has tau, impulse and sensed.NAME of a step.
+    `state` has q, u, before, clock and command; `end` has tau, impulse and sensed.NAME of a step.
     """
-    commands = dict(zip(work.task.commands(), entries(now["command"]), strict=True))
-    values = {name: now[name] for name in ("q", "u", "before")}
+    commands = dict(zip(work.task.commands(), entries(state["command"]), strict=True))
+    values = {name: state[name] for name in ("q", "u", "before")}
     values |= {"tau": end["tau"], "impulse": end["impulse"], "action": action}
-    values["clock"] = now["clock"] * work.period
+    values["clock"] = state["clock"] * work.period
     sensed = {name: end[f"sensed.{name}"] for name, _ in work.sensing.sensors}
     return make_state_view(work.scene, work.stand, values, commands, terrain, sensed)
 

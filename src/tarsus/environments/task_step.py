@@ -63,7 +63,7 @@ def servo_step(
 def make_state_view(
     scene: Scene,
     stand: NDArray[np.float64],
-    now: Values,
+    state: Values,
     command: Mapping[str, SX],
     terrain: object,
     sensed: Mapping[str, SX] | None = None,
@@ -76,7 +76,7 @@ def make_state_view(
         Robot on its ground.
     stand
         Coordinates of the standing posture, shape (nq,).
-    now
+    state
         q, u, tau, impulse, action, before, and clock in s.
     command
         Commands, by name.
@@ -87,14 +87,20 @@ def make_state_view(
     """
     # contacts by name
     names = [scene.candidates[i].name for i in scene.geometry.primary]
-    in_contact = {name: now["impulse"][3 * k] > 0 for k, name in enumerate(names)}
-    angles, rates = joint_state(scene.mechanism, now["q"], now["u"])
+    in_contact = {name: state["impulse"][3 * k] > 0 for k, name in enumerate(names)}
+    angles, rates = joint_state(scene.mechanism, state["q"], state["u"])
     return StateView(
-        *(kinematics(scene.mechanism, now["q"], now["u"]), angles, rates, now["tau"], in_contact),
-        action=now["action"],
-        previous_action=now["before"],
+        *(
+            kinematics(scene.mechanism, state["q"], state["u"]),
+            angles,
+            rates,
+            state["tau"],
+            in_contact,
+        ),
+        action=state["action"],
+        previous_action=state["before"],
         command=command,
-        clock=now["clock"],
+        clock=state["clock"],
         heights=lambda points: scene.terrain.elevations(points, terrain),
         stand=stand,
         sensed=sensed or {},

@@ -134,7 +134,7 @@ def _order_costs(goal: Goal, view: StateView) -> list[SX]:
 
 
 def goal_view(
-    work: RolloutPlan, now: Values, targets: tuple[SX, SX], command: SX, terrain: object
+    work: RolloutPlan, state: Values, targets: tuple[SX, SX], command: SX, terrain: object
 ) -> StateView:
     """Build the view of the state from which a goal computes its costs.
 
@@ -142,7 +142,7 @@ def goal_view(
     ----------
     work
         Goal and scene.
-    now
+    state
         Values of q, u, impulse, tau and clock.
     targets
         Joint targets of this step and the one before, shape (n,) each, in rad.
@@ -154,5 +154,5 @@ def goal_view(
     posture = actuated_posture(work.scene.mechanism, work.stand)
     action, previous = (target - posture for target in targets)
     commands = dict(zip(work.goal.commands(), entries(command), strict=True))
-    values = now | {"action": action, "before": previous}
+    values = state | {"action": action, "before": previous}
     return make_state_view(work.scene, work.stand, values, commands, terrain)

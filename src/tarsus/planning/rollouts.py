@@ -61,7 +61,7 @@ class RolloutWorlds:
         )
 
     def roll_out(
-        self, state: tuple[Array, Array], knots: Array, now: Mapping[str, Array]
+        self, state: tuple[Array, Array], knots: Array, inputs: Mapping[str, Array]
     ) -> RolloutResults:
         """Roll out from one state along splines.
 
@@ -71,25 +71,25 @@ class RolloutWorlds:
             Coordinates, shape (nq,), and velocities, shape (nu,).
         knots
             Joint targets, shape (worlds, count, n), in rad.
-        now
+        inputs
             The registers position, steps and command.
         """
-        worlds = _run(self._worlds, state, knots.reshape(len(knots), -1), now)
+        worlds = _run(self._worlds, state, knots.reshape(len(knots), -1), inputs)
         return RolloutResults(worlds.get("costs").astype(float), worlds.get("unconverged")[:, 0])
 
     def predict(
-        self, state: tuple[Array, Array], knots: Array, now: Mapping[str, Array]
+        self, state: tuple[Array, Array], knots: Array, inputs: Mapping[str, Array]
     ) -> tuple[Array, Array]:
         """Predict q and u after the steps along one spline with knots of shape (count, n)."""
-        one = _run(self._one, state, knots.ravel(), now)
+        one = _run(self._one, state, knots.ravel(), inputs)
         q, u = (one.first(name).astype(float) for name in ("end_q", "end_u"))
         return q, u
 
 
 def _run(
-    worlds: Worlds, state: tuple[Array, Array], knots: Array, now: Mapping[str, Array]
+    worlds: Worlds, state: tuple[Array, Array], knots: Array, inputs: Mapping[str, Array]
 ) -> Worlds:
     """Load and run the worlds, and return them."""
-    write_registers(worlds, {"q": state[0], "u": state[1], "knots": knots} | dict(now))
+    write_registers(worlds, {"q": state[0], "u": state[1], "knots": knots} | dict(inputs))
     worlds.advance()
     return worlds

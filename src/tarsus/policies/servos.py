@@ -65,21 +65,21 @@ class PolicyServos(Controller):
         """Return the coordinates from which the policy starts, shape (nq,)."""
         return np.array(self.start, float)
 
-    def torque(self, now: ControlInputs) -> tuple[ca.SX, ca.SX]:
+    def torque(self, inputs: ControlInputs) -> tuple[ca.SX, ca.SX]:
         """Return the torques of the motors, shape (n,), in N m."""
-        mechanism, torques = now.mechanism, []
+        mechanism, torques = inputs.mechanism, []
         for k, servo in enumerate(self.servos):
             i = mechanism.joint_index(servo.joint)
-            q, u = now.q[mechanism.q_slices[i].start], now.u[mechanism.u_slices[i].start]
-            signal = ca.fmin(ca.fmax(now.command[k], servo.min_signal), servo.max_signal)
+            q, u = inputs.q[mechanism.q_slices[i].start], inputs.u[mechanism.u_slices[i].start]
+            signal = ca.fmin(ca.fmax(inputs.command[k], servo.min_signal), servo.max_signal)
             if servo.kind == "torque":
                 torque = signal
             elif servo.kind == "velocity":
-                torque = now.command[-1] * servo.kd * (signal - u)
+                torque = inputs.command[-1] * servo.kd * (signal - u)
             else:
-                torque = now.command[-1] * (servo.kp * (signal - q) - servo.kd * u)
+                torque = inputs.command[-1] * (servo.kp * (signal - q) - servo.kd * u)
             torques.append(ca.fmin(ca.fmax(torque, servo.min_torque), servo.max_torque))
-        return ca.vertcat(*torques), now.memory
+        return ca.vertcat(*torques), inputs.memory
 
 
 @dataclass(frozen=True, eq=False)

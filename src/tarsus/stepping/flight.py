@@ -98,11 +98,11 @@ def mean_terms(
         none_fast = FastMotion(SX(0), kin.u)
         robot = couple_without_contacts(scene, kin, free, start, None, none_fast, builder)
 
-        def next_velocity(now: Values) -> tuple[Values, SX]:
-            mean = (kin.u + now["u_end"]) / 2
+        def next_velocity(state: Values) -> tuple[Values, SX]:
+            mean = (kin.u + state["u_end"]) / 2
             force = before - velocity_terms(replace(kin, u=mean), start.inertias)
             u_end = free_velocity_after(robot, dt * force)
-            error = ca.norm_inf(u_end - now["u_end"])
+            error = ca.norm_inf(u_end - state["u_end"])
             solved = error <= tolerance * (1 + ca.norm_inf(u_end))
             new = {"solved": solved, "mean": mean, "force": force, "u_end": u_end}
             return new, ca.logic_not(solved)
@@ -142,10 +142,10 @@ def conserve_momentum(
         return end
     touched = ca.norm_1(ca.vertcat(SX(0), *end.contact.impulses)) > 0
 
-    def in_flight(now: Values) -> tuple[Values, SX]:
-        mechanism, q, momentum = scene.mechanism, now["q_end"][:, :], SX.zeros(start.u.numel())
+    def in_flight(state: Values) -> tuple[Values, SX]:
+        mechanism, q, momentum = scene.mechanism, state["q_end"][:, :], SX.zeros(start.u.numel())
         before = kinematics(mechanism, start.q, start.u)
-        after = kinematics(mechanism, now["q_end"], now["u_end"])
+        after = kinematics(mechanism, state["q_end"], state["u_end"])
         for root in roots:
             at = mechanism.u_slices[root]
             carried = carried_inertias(mechanism, root, start.inertias)
@@ -154,7 +154,7 @@ def conserve_momentum(
             position = mechanism.q_slices[root].start
             q[position : position + 3] += missing.displacement
         M = crba.mass_matrix(after, start.inertias)
-        return {"q_end": q, "u_end": now["u_end"] + rigid_velocity(mechanism, M, momentum)}, SX(0)
+        return {"q_end": q, "u_end": state["u_end"] + rigid_velocity(mechanism, M, momentum)}, SX(0)
 
     last = {"q_end": end.q, "u_end": end.u}
     after = builder.cold_loop(last, in_flight, 1, ca.logic_not(touched))

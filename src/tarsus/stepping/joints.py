@@ -92,37 +92,37 @@ def step_with_joints(scene: Scene, q: SX, start: StepStart, builder: Builder) ->
         values = builder.store_all("evaluated", (robot.free, robot.primary, robot.gaps))
         robot = replace(robot, **dict(zip(("free", "primary", "gaps"), values, strict=True)))
 
-    def attempt_step(now: Values) -> tuple[Values, SX]:
+    def attempt_step(state: Values) -> tuple[Values, SX]:
         # solve the step with these joints locked
-        all_modes = now["modes"]
+        all_modes = state["modes"]
         if scene.slots and not with_friction:
-            deferred = now["overflow"] == SLOTS_DEFERRED
+            deferred = state["overflow"] == SLOTS_DEFERRED
             all_modes = ca.if_else(deferred, initial_modes(joints), all_modes)
         modes = ca.vertsplit(all_modes, cuts)
         terms = [joint.locking_terms(mode) for joint, mode in zip(joints, modes, strict=True)]
         factor, added, rate, friction = (ca.vertcat(*p) for p in zip(*terms, strict=True))
         at_limit = ca.vertcat(*(mode[0] != 0 for mode in modes))
-        restart, without_correction = now["pass"] >= RESTART_PASS, None
+        restart, without_correction = state["pass"] >= RESTART_PASS, None
         if scene.law.correction_is_optional:
-            without_correction = now["at_rest"]
+            without_correction = state["at_rest"]
             restart = ca.logic_or(restart, without_correction)
         locking = factor, added, rate, friction, at_limit
         locked = LockedJoints(indices, *locking, with_friction, directions)
         attempt = Attempt(locked, restart=restart, without_correction=without_correction)
         if scene.slots:
-            warm_start = ca.if_else(now["pass"] > 0, now["memory"], start.memory)
+            warm_start = ca.if_else(state["pass"] > 0, state["memory"], start.memory)
             attempt = replace(attempt, warm_start=warm_start)
         end = assemble.velocity_step(free, robot, start, attempt, builder)
         # lock other joints if an inclusion is violated
-        after, wrong = next_modes(joints, modes, end, (now, robot.free.M), builder)
+        after, wrong = next_modes(joints, modes, end, (state, robot.free.M), builder)
         end = reject_unphysical(scene, end)
         if scene.law.correction_is_optional:
-            after, wrong = retry_without_correction(end, now, after, wrong)
+            after, wrong = retry_without_correction(end, state, after, wrong)
         wrong = builder.store("wrong", wrong)
-        settled = ca.logic_and(ca.logic_not(wrong), now["pass"] < KEEP_LIMITS_PASS)
+        settled = ca.logic_and(ca.logic_not(wrong), state["pass"] < KEEP_LIMITS_PASS)
         good = ca.logic_and(end.contact.converged, settled)
         end = replace(end, contact=replace(end.contact, converged=good))
-        done = now["pass"] + 1
+        done = state["pass"] + 1
         return end.to_registers() | after | {"pass": done}, ca.logic_and(wrong, done < MAX_PASSES)
 
     if with_friction:
@@ -209,14 +209,14 @@ def solve_as_rows(
         return end
 
     # with no joint locked; first with the law's correction at contacts, then without it
-    def attempt_rows(now: Values) -> tuple[Values, SX]:
+    def attempt_rows(state: Values) -> tuple[Values, SX]:
         rows = bounded_joints(scene, joints)
-        attempt = Attempt(bounded=rows, restart=SX(1), without_correction=now["tried"])
+        attempt = Attempt(bounded=rows, restart=SX(1), without_correction=state["tried"])
         new = assemble.velocity_step(free, robot, start, attempt, builder)
         new = reject_unphysical(scene, new)
         good, values = new.contact.converged, new.to_registers() | {"tried": SX(1)}
-        after = {name: ca.if_else(good, values[name], old) for name, old in now.items()}
-        again = ca.logic_not(ca.logic_or(good, now["tried"]))
+        after = {name: ca.if_else(good, values[name], old) for name, old in state.items()}
+        again = ca.logic_not(ca.logic_or(good, state["tried"]))
         return after | {"tried": SX(1)}, again
 
     # in worlds that need it
@@ -254,16 +254,16 @@ def reject_unphysical(scene: Scene, end: StepOutputs) -> StepOutputs:
 
 
 def retry_without_correction(
-    end: StepOutputs, now: Values, after: Values, wrong: SX
+    end: StepOutputs, state: Values, after: Values, wrong: SX
 ) -> tuple[Values, SX]:
     """Choose the next attempt; also return whether there is one.
 
     Where contacts were not solved, the same joints are locked again and the law drops its
     correction.
     """
-    unsolved = ca.logic_and(ca.logic_not(end.contact.converged), ca.logic_not(now["at_rest"]))
-    again = {name: ca.if_else(unsolved, now[name], value) for name, value in after.items()}
-    again["at_rest"] = ca.logic_or(now["at_rest"], unsolved)
+    unsolved = ca.logic_and(ca.logic_not(end.contact.converged), ca.logic_not(state["at_rest"]))
+    again = {name: ca.if_else(unsolved, state[name], value) for name, value in after.items()}
+    again["at_rest"] = ca.logic_or(state["at_rest"], unsolved)
     return again, ca.logic_or(wrong, unsolved)
 
 

@@ -46,7 +46,7 @@ def step_with_servos(scene: Scene, q: SX, start: StepStart, builder: Builder) ->
         return joints.step_with_joints(scene, q, start, builder)
     # forces at the start, and their tangents
     mechanism, law = scene.mechanism, start.servos.at(q, start.u, start.dt)
-    force, tangent = law.limited(SX.zeros(law.u.numel()))
+    force, tangent = law.with_limits(SX.zeros(law.u.numel()))
     forces = ServoForces(builder.store("servo_force", force), tangent, start.servos.joints()[1])
 
     def solve_with(force: SX, damping: SX) -> StepOutputs:
@@ -107,18 +107,18 @@ def _step_within_limits(
     starts_free = law.is_within_limits(unlimited, SX.zeros(unlimited.numel()))
     starts_free = builder.store("starts_free", starts_free)
 
-    def attempt_step(now: Values) -> tuple[Values, SX]:
-        end, first = solve_with(now["force"], now["damping"]), now["pass"] == 0
+    def attempt_step(state: Values) -> tuple[Values, SX]:
+        end, first = solve_with(state["force"], state["damping"]), state["pass"] == 0
         d = builder.store("rate_change", ca.vec((end.u - start.u)[forces.indices]))
-        acted = now["force"] - now["damping"] * d
+        acted = state["force"] - state["damping"] * d
         # away from all limits the tangents are the law
         tangent = ca.logic_and(first, starts_free)
         is_exact = ca.logic_and(tangent, law.is_within_limits(acted, d))
 
         def near_limits(_: Values) -> tuple[Values, SX]:
-            return check_forces(law, force, now, d, builder), SX(0)
+            return check_forces(law, force, state, d, builder), SX(0)
 
-        begin = {name: now[name] for name in ("force", "damping")} | {"wrong": SX(0)}
+        begin = {name: state[name] for name in ("force", "damping")} | {"wrong": SX(0)}
         after = builder.loop(begin, near_limits, 1, first=ca.logic_not(is_exact))
         wrong = after.pop("wrong") > 0
         use_secant = ca.logic_and(first, wrong)
@@ -126,7 +126,7 @@ def _step_within_limits(
         after |= builder.cold_loop(
             current, lambda _: ({"damping": free_damping()}, SX(0)), 1, use_secant
         )
-        done = now["pass"] + 1
+        done = state["pass"] + 1
         after |= {"acted": acted, "pass": done}
         return end.to_registers() | after, ca.logic_and(wrong, done < MAX_PASSES)
 
@@ -137,7 +137,7 @@ def _step_within_limits(
 
 
 def check_forces(
-    law: ActuatorForceAtState, force: SX, now: Values, d: SX, builder: Builder
+    law: ActuatorForceAtState, force: SX, state: Values, d: SX, builder: Builder
 ) -> Values:
     """Compute the forces for the next pass, and 1 as `wrong` if they differ.
 
@@ -147,17 +147,17 @@ def check_forces(
         Law of the actuators at the start.
     force : SX
         Forces (m,) at the start.
-    now : dict
+    state : dict
         Values of the loop.
     d : SX
         Change (m,) of the joints' rates in this pass.
     builder : Builder
         Traces the program.
     """
-    first = now["pass"] == 0
+    first = state["pass"] == 0
     # is every force the law's, or between the law's at either end?
     acted, reached = (
-        now["force"] - now["damping"] * d,
+        state["force"] - state["damping"] * d,
         builder.store("force_at_end", law.with_limits(d)[0]),
     )
     slack = LIMIT_SLACK * (1 + ca.fabs(reached))
@@ -166,20 +166,20 @@ def check_forces(
     # does a motor drive its joint faster than it can, or brake it on its torque-speed line?
     line_force, line_slope, excess = law.select_limiting_lines(d, acted)
     drives = builder.store("drives", ca.logic_and(excess > slack, ca.logic_not(first)))
-    brakes = ca.logic_and(now["force"] != force, reached * acted <= 0)
+    brakes = ca.logic_and(state["force"] != force, reached * acted <= 0)
     brakes = ca.logic_and(brakes, ca.fabs(acted) > slack)
     out = ca.logic_or(out, ca.logic_or(drives, brakes))
     out = builder.store("outside_limits", ca.if_else(first, ca.fabs(acted - reached) > slack, out))
     # if so use the line's force, or none; else the secant to the rate that was reached, and in
     # late passes the constant force of the start
     secant = (force - reached) / ca.if_else(ca.fabs(d) > MIN_RATE_CHANGE, d, 1)
-    late = now["pass"] > MAX_SECANT_PASSES
+    late = state["pass"] > MAX_SECANT_PASSES
     damping = ca.if_else(late, 0, ca.fmin(ca.fmax(secant, 0), law.max_slopes()))
     after = {
         "force": ca.if_else(drives, line_force, ca.if_else(brakes, 0, force)),
         "damping": ca.if_else(drives, line_slope, ca.if_else(brakes, 0, damping)),
     }
-    after = {name: ca.if_else(out, value, now[name]) for name, value in after.items()}
+    after = {name: ca.if_else(out, value, state[name]) for name, value in after.items()}
     return after | {"wrong": ca.mmax(out)}
 
 
@@ -238,24 +238,24 @@ def _free_rate_change(
     mechanism, dt = law.law.mechanism, law.dt
     unlimited = law.without_limits()
 
-    def newton_step(now: Values) -> tuple[Values, SX]:
+    def newton_step(state: Values) -> tuple[Values, SX]:
         # the tangent; in the first pass that of the law without limits
-        d = now["d"]
-        force, slope = law.with_limits(d, now["past_zero"])
-        force = ca.if_else(now["pass"] > 0, force, unlimited[0])
-        slope = ca.if_else(now["pass"] > 0, slope, unlimited[1])
+        d = state["d"]
+        force, slope = law.with_limits(d, state["past_zero"])
+        force = ca.if_else(state["pass"] > 0, force, unlimited[0])
+        slope = ca.if_else(state["pass"] > 0, slope, unlimited[1])
         # the step with this tangent
         M = free.M + ca.diag(dt * scatter(mechanism, indices, slope))
         h = free.h + scatter(mechanism, indices, force + slope * d)
         u = ca.vertcat(*factorize_tree(lower_triangle(M), mechanism.nu).solve(entries(dt * h)))
         new = builder.store("free_change", ca.vec(u[indices]))
-        past_zero = ca.logic_and(law.exceeds_no_load_speed(new), ca.logic_not(now["past_zero"]))
+        past_zero = ca.logic_and(law.exceeds_no_load_speed(new), ca.logic_not(state["past_zero"]))
         # does the law differ from its tangent there?
         off = ca.fabs(law.with_limits(new)[0] - (force - slope * (new - d)))
         differs = ca.mmax(off - FORCE_TOLERANCE * (1 + ca.fabs(force))) > 0
-        done = now["pass"] + 1
-        now = {"d": new, "past_zero": past_zero, "pass": done}
-        return now, ca.logic_and(differs, done < MAX_PASSES)
+        done = state["pass"] + 1
+        state = {"d": new, "past_zero": past_zero, "pass": done}
+        return state, ca.logic_and(differs, done < MAX_PASSES)
 
     zeros = SX.zeros(len(indices))
     begin = {"d": zeros, "past_zero": zeros, "pass": SX(0)}

@@ -258,17 +258,17 @@ def choose_contacts(
     keys = entries(builder.store("keys", ca.vertcat(*keys)))
 
     # fill the slots one after the other, in the order of the keys
-    def fill_next(now: Values) -> tuple[Values, SX]:
-        key, index = next_key(keys, now["key"], now["index"])
+    def fill_next(state: Values) -> tuple[Values, SX]:
+        key, index = next_key(keys, state["key"], state["index"])
         number = _find_number_of_key(scene, index, gaps, memory)
-        numbers = entries(now["numbers"])
+        numbers = entries(state["numbers"])
         assigned = reduce(ca.logic_or, (other == number for other in numbers))
         new = ca.logic_and(key < SX.inf(), ca.logic_not(assigned))
         numbers = [
-            ca.if_else(ca.logic_and(new, now["filled"] == j), number, other)
+            ca.if_else(ca.logic_and(new, state["filled"] == j), number, other)
             for j, other in enumerate(numbers)
         ]
-        filled = now["filled"] + new
+        filled = state["filled"] + new
         after = {"numbers": ca.vertcat(*numbers), "filled": filled, "key": key, "index": index}
         return after, ca.logic_and(key < SX.inf(), filled < count)
 

@@ -99,9 +99,9 @@ class Substeps(Stepper):
         begin = self._begin(scene, start) | ({} if impacts is None else impacts.to_registers())
 
         # one inner step after the other, with summed impulses
-        def inner(now: Values) -> tuple[Values, SX]:
+        def inner(state: Values) -> tuple[Values, SX]:
             instant = replace(
-                start, q=now["q"], u=now["u"], memory=now["memory"], dt=start.dt / self.n
+                start, q=state["q"], u=state["u"], memory=state["memory"], dt=start.dt / self.n
             )
             out = self.stepper.step(
                 scene, replace(instant, bilateral=start.bilateral / self.n), builder
@@ -109,19 +109,19 @@ class Substeps(Stepper):
             end = out.to_registers()
             for summed in ("impulse", "bilateral", "joints", "iterations"):
                 if summed in end:
-                    end[summed] = now[summed] + end[summed]
-            end["converged"] = ca.fmin(now["converged"], end["converged"])
+                    end[summed] = state[summed] + end[summed]
+            end["converged"] = ca.fmin(state["converged"], end["converged"])
             if "stage" in end:
-                end["stage"] = ca.fmax(now["stage"], end["stage"])
+                end["stage"] = ca.fmax(state["stage"], end["stage"])
             if out.impacts is not None:
                 size = slot_size(start.q.numel(), start.u.numel(), len(scene.candidates))
-                start_time = now["done"] * start.dt / self.n
+                start_time = state["done"] * start.dt / self.n
                 end |= (
-                    ImpactRecord.from_registers(now)
+                    ImpactRecord.from_registers(state)
                     .append_part(out.impacts, start_time, size)
                     .to_registers()
                 )
-            done = now["done"] + 1
+            done = state["done"] + 1
             return end | {"done": done}, done < self.n
 
         end = builder.loop(begin, inner, self.n)

@@ -154,89 +154,91 @@ class GaitTask(LearningTask):
                 offsets[motors.index(joint)] = angle * up
         return offsets
 
-    def observations(self, now: StateView) -> Mapping[str, Observed]:
+    def observations(self, state: StateView) -> Mapping[str, Observed]:
         frequency = require_fitted(self.frequency)
-        phase = 2 * np.pi * frequency * now.clock
+        phase = 2 * np.pi * frequency * state.clock
         clock = ca.vertcat(ca.sin(phase), ca.cos(phase))
         waves = tuple(
             TermSource(name, options={"period": 1 / frequency})
             for name in ("sin_phase", "cos_phase")
         )
-        command = ca.vertcat(*now.command.values())
-        indices = list(self.moved_motors(now.kin.mechanism))
+        command = ca.vertcat(*state.command.values())
+        indices = list(self.moved_motors(state.kin.mechanism))
         return {
-            "down": Observed(now.down, 0.05, POLAR, terms=_term("projected_gravity")),
+            "down": Observed(state.down, 0.05, POLAR, terms=_term("projected_gravity")),
             "turning": Observed(
-                0.25 * now.angular_velocity, 0.05, AXIAL, terms=_term("base_ang_vel", 0.25)
+                0.25 * state.angular_velocity, 0.05, AXIAL, terms=_term("base_ang_vel", 0.25)
             ),
-            "velocity": Observed(2 * now.velocity, 0.1, POLAR, terms=_term("heading_lin_vel", 2.0)),
+            "velocity": Observed(
+                2 * state.velocity, 0.1, POLAR, terms=_term("heading_lin_vel", 2.0)
+            ),
             "command": Observed(command, mirror=(1, -1, -1), terms=_term("command")),
             "angles": Observed(
-                (now.angles - now.posture)[indices], 0.01, MOVED, terms=_term("joint_pos_rel")
+                (state.angles - state.posture)[indices], 0.01, MOVED, terms=_term("joint_pos_rel")
             ),
             "rates": Observed(
-                0.05 * now.rates[indices], 0.05, MOVED, terms=_term("joint_vel", 0.05)
+                0.05 * state.rates[indices], 0.05, MOVED, terms=_term("joint_vel", 0.05)
             ),
-            "action": Observed(now.action, mirror=MOVED, terms=_term("last_action")),
+            "action": Observed(state.action, mirror=MOVED, terms=_term("last_action")),
             "clock": Observed(clock, mirror=(-1, -1), terms=waves),
         }
 
-    def rewards(self, now: StateView) -> Mapping[str, SX]:
+    def rewards(self, state: StateView) -> Mapping[str, SX]:
         # errors in units of the robot's speed
         command, spin, defaults = (
-            now.command,
-            now.angular_velocity,
-            gait_defaults(now.kin.mechanism),
+            state.command,
+            state.angular_velocity,
+            gait_defaults(state.kin.mechanism),
         )
-        v, turn_error = now.velocity / defaults.unit, spin[2] - command["turn"]
+        v, turn_error = state.velocity / defaults.unit, spin[2] - command["turn"]
         velocity_error = (v[0] - command["speed"] / defaults.unit) ** 2 + (
             v[1] - command["sideways"] / defaults.unit
         ) ** 2
-        low = ca.fmax(LOW_HEIGHT * now.stand[2] - now.height, 0)
-        change = now.action - now.previous_action
+        low = ca.fmax(LOW_HEIGHT * state.stand[2] - state.height, 0)
+        change = state.action - state.previous_action
         terms = {
             "velocity": 5 * ca.exp(-velocity_error / 0.1),
             "astray": -defaults.astray * ca.sqrt(velocity_error + 1e-4),
             "turn": 3.5 * ca.exp(-(turn_error**2) / 0.2),
-            "clock": defaults.clock * self._timing(now),
+            "clock": defaults.clock * self._timing(state),
             "bounce": -5 * v[2] ** 2,
             "sway": -0.15 * ca.sumsqr(spin[:2]),
-            "tilt": -10 * ca.sumsqr(now.down[:2]),
+            "tilt": -10 * ca.sumsqr(state.down[:2]),
             "jerk": -0.04 * ca.sumsqr(change),
-            "rates": -1e-4 * ca.sumsqr(now.rates),
+            "rates": -1e-4 * ca.sumsqr(state.rates),
             "low": -100 * low**2,
         }
         # additional terms for two legs
         if defaults.straight:
             terms["straight"] = -defaults.straight * ca.sqrt(turn_error**2 + 1e-4)
-        if soles := [leg.sole for leg in find_strides(now.kin.mechanism) if leg.sole]:
+        if soles := [leg.sole for leg in find_strides(state.kin.mechanism) if leg.sole]:
             terms["level"] = -LEVEL_SOLES_WEIGHT * sum(
-                (_slope(now, *sole) for sole in soles), SX(0)
+                (_slope(state, *sole) for sole in soles), SX(0)
             )
         return terms
 
-    def measures(self, now: StateView) -> Mapping[str, Measured]:
-        command, v = now.command, now.velocity
+    def measures(self, state: StateView) -> Mapping[str, Measured]:
+        command, v = state.command, state.velocity
         return {
             "speed": Measured(v[0] - command["speed"], "m/s"),
             "sideways": Measured(v[1] - command["sideways"], "m/s"),
-            "turn": Measured(now.angular_velocity[2] - command["turn"], "rad/s"),
+            "turn": Measured(state.angular_velocity[2] - command["turn"], "rad/s"),
         }
 
-    def failed(self, now: StateView) -> SX:
-        sunk = now.height < gait_defaults(now.kin.mechanism).sunk * now.stand[2]
-        return ca.logic_or(sunk, now.rotation[2, 2] < UPRIGHT_COSINE)
+    def failed(self, state: StateView) -> SX:
+        sunk = state.height < gait_defaults(state.kin.mechanism).sunk * state.stand[2]
+        return ca.logic_or(sunk, state.rotation[2, 2] < UPRIGHT_COSINE)
 
-    def _timing(self, now: StateView) -> SX:
+    def _timing(self, state: StateView) -> SX:
         """Compute the fraction of legs that are in contact exactly when the clock prescribes it."""
-        legs = find_strides(now.kin.mechanism)
-        first = ca.sin(2 * np.pi * require_fitted(self.frequency) * now.clock) >= 0
+        legs = find_strides(state.kin.mechanism)
+        first = ca.sin(2 * np.pi * require_fitted(self.frequency) * state.clock) >= 0
         correct = SX(0)
         for leg in legs:
             stance = first if leg.half == 0 else ca.logic_not(first)
-            contact = now.in_contact[leg.feet[0]]
+            contact = state.in_contact[leg.feet[0]]
             for foot in leg.feet[1:]:
-                contact = ca.logic_or(contact, now.in_contact[foot])
+                contact = ca.logic_or(contact, state.in_contact[foot])
             correct += contact == stance
         return correct / len(legs)
 
@@ -274,7 +276,7 @@ def _term(name: str, scale: float = 1.0) -> tuple[TermSource, ...]:
     return (TermSource(name, scale),)
 
 
-def _slope(now: StateView, body: int, upright: NDArray[np.float64]) -> SX:
+def _slope(state: StateView, body: int, upright: NDArray[np.float64]) -> SX:
     """Compute the squared sine of a sole's tilt; `upright`, (3,), is its normal in its body."""
-    up = ca.mtimes(now.kin.world_rotation[body][2, :], SX(ca.DM(upright)))
+    up = ca.mtimes(state.kin.world_rotation[body][2, :], SX(ca.DM(upright)))
     return 1 - up**2

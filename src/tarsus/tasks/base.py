@@ -308,7 +308,7 @@ class LearningTask(ABC):
         """Return a factor on the stiffness of the servos that an action moves; 1 by default."""
         return 1.0
 
-    def progress(self, now: StateView) -> SX:
+    def progress(self, state: StateView) -> SX:
         """Rate the robot's success, 0 to 1; an episode's mean decides its next level."""
         return SX(0)
 
@@ -317,11 +317,11 @@ class LearningTask(ABC):
         """Return the ranges of the commands, by name, in SI units."""
 
     @abstractmethod
-    def observations(self, now: StateView) -> Mapping[str, Observed]:
+    def observations(self, state: StateView) -> Mapping[str, Observed]:
         """Compute the parts of an observation, in order, of magnitude one."""
 
     @abstractmethod
-    def rewards(self, now: StateView) -> Mapping[str, SX]:
+    def rewards(self, state: StateView) -> Mapping[str, SX]:
         """Compute the reward rates, per second, by name."""
 
     def reference_motion(self, mechanism: Mechanism, stand: NDArray[np.float64], clock: SX) -> SX:
@@ -331,12 +331,12 @@ class LearningTask(ABC):
         """
         return SX.zeros(len(mechanism.actuators))
 
-    def measures(self, now: StateView) -> Mapping[str, Measured]:
+    def measures(self, state: StateView) -> Mapping[str, Measured]:
         """Compute the deviations from the goals of the task, by name; none by default."""
         return {}
 
     @abstractmethod
-    def failed(self, now: StateView) -> SX:
+    def failed(self, state: StateView) -> SX:
         """Compute whether the episode ends as a failure, 0 or 1."""
 
 

@@ -174,56 +174,56 @@ class GetUp(LearningTask):
     def commands(self) -> Mapping[str, Range]:
         return {"stand": self.stand}
 
-    def observations(self, now: StateView) -> Mapping[str, Observed]:
+    def observations(self, state: StateView) -> Mapping[str, Observed]:
         return {
-            "down": Observed(now.down, 0.05, POLAR),
-            "turning": Observed(0.25 * now.angular_velocity, 0.05, AXIAL),
-            "velocity": Observed(now.velocity, 0.1, POLAR),
-            "height": Observed(5 * (now.height - now.stand[2]), 0.05, (1,)),
-            "command": Observed(now.command["stand"], mirror=(1,)),
-            "angles": Observed(now.angles - now.posture, 0.01, MOTORS),
-            "rates": Observed(0.05 * now.rates, 0.05, MOTORS),
-            "action": Observed(now.action, mirror=MOTORS),
+            "down": Observed(state.down, 0.05, POLAR),
+            "turning": Observed(0.25 * state.angular_velocity, 0.05, AXIAL),
+            "velocity": Observed(state.velocity, 0.1, POLAR),
+            "height": Observed(5 * (state.height - state.stand[2]), 0.05, (1,)),
+            "command": Observed(state.command["stand"], mirror=(1,)),
+            "angles": Observed(state.angles - state.posture, 0.01, MOTORS),
+            "rates": Observed(0.05 * state.rates, 0.05, MOTORS),
+            "action": Observed(state.action, mirror=MOTORS),
         }
 
-    def rewards(self, now: StateView) -> Mapping[str, SX]:
-        upright = 1 - self._tilt(now) / np.pi
-        level = _uprightness(now.rotation)
-        high = ca.fmin(ca.fmax(now.height / self._commanded_height(now), 0), 1)
-        deviation = now.angles - now.posture
+    def rewards(self, state: StateView) -> Mapping[str, SX]:
+        upright = 1 - self._tilt(state) / np.pi
+        level = _uprightness(state.rotation)
+        high = ca.fmin(ca.fmax(state.height / self._commanded_height(state), 0), 1)
+        deviation = state.angles - state.posture
         return {
             "upright": 4 * upright,
             "height": 6 * level * high,
             "posture": 6 * level * high / (1 + ca.sumsqr(deviation) / 5),
-            "drift": -0.1 * ca.sumsqr(now.velocity[:2]),
-            "jerk": -0.01 * ca.sumsqr(now.action - now.previous_action),
-            "rates": -2e-5 * ca.sumsqr(now.rates),
+            "drift": -0.1 * ca.sumsqr(state.velocity[:2]),
+            "jerk": -0.01 * ca.sumsqr(state.action - state.previous_action),
+            "rates": -2e-5 * ca.sumsqr(state.rates),
         }
 
-    def measures(self, now: StateView) -> Mapping[str, Measured]:
+    def measures(self, state: StateView) -> Mapping[str, Measured]:
         return {
-            "tilt": Measured(self._tilt(now), "rad"),
-            "height": Measured(now.height - self._commanded_height(now), "m"),
+            "tilt": Measured(self._tilt(state), "rad"),
+            "height": Measured(state.height - self._commanded_height(state), "m"),
         }
 
-    def progress(self, now: StateView) -> SX:
+    def progress(self, state: StateView) -> SX:
         half = self.episode / 2
-        low = ca.fmax(self._commanded_height(now) - now.height, 0) / now.stand[2]
-        well = ca.fmax(now.rotation[2, 2], 0) * ca.exp(-((low / 0.3) ** 2))
-        return ca.if_else(now.clock > half, 2 * well, 0)
+        low = ca.fmax(self._commanded_height(state) - state.height, 0) / state.stand[2]
+        well = ca.fmax(state.rotation[2, 2], 0) * ca.exp(-((low / 0.3) ** 2))
+        return ca.if_else(state.clock > half, 2 * well, 0)
 
-    def failed(self, now: StateView) -> SX:
-        low = now.height < MIN_HEIGHT * self._commanded_height(now)
-        lies = ca.logic_or(low, now.rotation[2, 2] < UPRIGHT_COSINE)
-        return ca.logic_and(now.clock > self.within, lies)
+    def failed(self, state: StateView) -> SX:
+        low = state.height < MIN_HEIGHT * self._commanded_height(state)
+        lies = ca.logic_or(low, state.rotation[2, 2] < UPRIGHT_COSINE)
+        return ca.logic_and(state.clock > self.within, lies)
 
-    def _tilt(self, now: StateView) -> SX:
+    def _tilt(self, state: StateView) -> SX:
         """Compute the tilt of the base, in rad."""
-        return ca.acos(ca.fmin(ca.fmax(now.rotation[2, 2], -1), 1))
+        return ca.acos(ca.fmin(ca.fmax(state.rotation[2, 2], -1), 1))
 
-    def _commanded_height(self, now: StateView) -> SX:
+    def _commanded_height(self, state: StateView) -> SX:
         """Compute the commanded height of the base, in m."""
-        return now.command["stand"] * now.stand[2]
+        return state.command["stand"] * state.stand[2]
 
 
 def _uprightness(rotation: SX) -> SX:

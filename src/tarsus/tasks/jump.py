@@ -59,68 +59,68 @@ class JumpTo(LearningTask):
     def commands(self) -> Mapping[str, Range]:
         return {"height": self.height}
 
-    def observations(self, now: StateView) -> Mapping[str, Observed]:
-        phase = 2 * np.pi * now.clock / self.jump_interval
+    def observations(self, state: StateView) -> Mapping[str, Observed]:
+        phase = 2 * np.pi * state.clock / self.jump_interval
         waves = [f(k * phase) for k in (1, 2) for f in (ca.sin, ca.cos)]
-        path = ca.vertcat(self._path(now), self._flying(now), *waves)
+        path = ca.vertcat(self._path(state), self._flying(state), *waves)
         return {
-            "down": Observed(now.down, 0.05, POLAR),
-            "turning": Observed(0.25 * now.angular_velocity, 0.05, AXIAL),
-            "velocity": Observed(now.velocity, 0.1, POLAR),
-            "height": Observed(5 * (now.height - now.stand[2]), 0.05, (1,)),
+            "down": Observed(state.down, 0.05, POLAR),
+            "turning": Observed(0.25 * state.angular_velocity, 0.05, AXIAL),
+            "velocity": Observed(state.velocity, 0.1, POLAR),
+            "height": Observed(5 * (state.height - state.stand[2]), 0.05, (1,)),
             "path": Observed(path, mirror=(1.0,) * 6),
-            "command": Observed(5 * now.command["height"], mirror=(1,)),
-            "angles": Observed(now.angles - now.posture, 0.01, MOTORS),
-            "rates": Observed(0.05 * now.rates, 0.05, MOTORS),
-            "action": Observed(now.action, mirror=MOTORS),
+            "command": Observed(5 * state.command["height"], mirror=(1,)),
+            "angles": Observed(state.angles - state.posture, 0.01, MOTORS),
+            "rates": Observed(0.05 * state.rates, 0.05, MOTORS),
+            "action": Observed(state.action, mirror=MOTORS),
         }
 
-    def rewards(self, now: StateView) -> Mapping[str, SX]:
-        error = now.height - now.stand[2] - self._path(now)
-        v, flying = now.velocity, self._flying(now)
-        air = 1 - sum(now.in_contact.values()) / len(now.in_contact)
+    def rewards(self, state: StateView) -> Mapping[str, SX]:
+        error = state.height - state.stand[2] - self._path(state)
+        v, flying = state.velocity, self._flying(state)
+        air = 1 - sum(state.in_contact.values()) / len(state.in_contact)
         return {
             "path": 6 * ca.exp(-((error / 0.05) ** 2)),
             "off": -20 * ca.fabs(error),
             "air": 2 * ca.if_else(flying, air, 1 - air),
-            "upright": -10 * ca.sumsqr(now.down[:2]),
-            "sway": -0.1 * ca.sumsqr(now.angular_velocity),
+            "upright": -10 * ca.sumsqr(state.down[:2]),
+            "sway": -0.1 * ca.sumsqr(state.angular_velocity),
             "drift": -2 * ca.sumsqr(v[:2]),
-            "posture": -0.3 * ca.sumsqr(now.angles - now.posture) * (1 - flying),
-            "jerk": -0.02 * ca.sumsqr(now.action - now.previous_action),
+            "posture": -0.3 * ca.sumsqr(state.angles - state.posture) * (1 - flying),
+            "jerk": -0.02 * ca.sumsqr(state.action - state.previous_action),
         }
 
-    def measures(self, now: StateView) -> Mapping[str, Measured]:
-        return {"path": Measured(now.height - now.stand[2] - self._path(now), "m")}
+    def measures(self, state: StateView) -> Mapping[str, Measured]:
+        return {"path": Measured(state.height - state.stand[2] - self._path(state), "m")}
 
-    def failed(self, now: StateView) -> SX:
-        sunk = now.height < COLLAPSED_HEIGHT * now.stand[2]
-        return ca.logic_or(sunk, now.rotation[2, 2] < UPRIGHT_COSINE)
+    def failed(self, state: StateView) -> SX:
+        sunk = state.height < COLLAPSED_HEIGHT * state.stand[2]
+        return ca.logic_or(sunk, state.rotation[2, 2] < UPRIGHT_COSINE)
 
-    def _flight(self, now: StateView) -> tuple[SX, SX, SX]:
+    def _flight(self, state: StateView) -> tuple[SX, SX, SX]:
         """Compute time since take-off (negative before), flight time and initial speed.
 
         They are those of a point thrown upwards, in s and m/s.
         """
-        gravity = -now.kin.mechanism.gravity_acceleration[2]
-        speed = ca.sqrt(2 * gravity * ca.fmax(now.command["height"], 0))
+        gravity = -state.kin.mechanism.gravity_acceleration[2]
+        speed = ca.sqrt(2 * gravity * ca.fmax(state.command["height"], 0))
         return (
-            ca.fmod(now.clock, self.jump_interval) - self.push_off_time,
+            ca.fmod(state.clock, self.jump_interval) - self.push_off_time,
             2 * speed / gravity,
             speed,
         )
 
-    def _flying(self, now: StateView) -> SX:
+    def _flying(self, state: StateView) -> SX:
         """Compute whether the feet should be off the ground, 0 or 1."""
-        t, flight, _ = self._flight(now)
+        t, flight, _ = self._flight(state)
         return ca.logic_and(t > 0, t < flight)
 
-    def _path(self, now: StateView) -> SX:
+    def _path(self, state: StateView) -> SX:
         """Compute the desired height of the base above standing, in m.
 
         It is a free flight, joined at the same speed to cubics that start and end at rest.
         """
-        t, flight, speed = self._flight(now)
+        t, flight, speed = self._flight(state)
         up, down = 1 + t / self.push_off_time, (t - flight) / self.push_off_time
         push_off = -speed * self.push_off_time * up**2 * (1 - up)
         landing = -speed * self.push_off_time * down * (1 - down) ** 2

@@ -49,27 +49,27 @@ class RoughVelocity(GaitTask):
         )
         return TrainingDefaults(terrain="rough", methods={"ppo": ppo})
 
-    def observations(self, now: StateView) -> Mapping[str, Observed]:
-        return {**super().observations(now), **self._scan(now)}
+    def observations(self, state: StateView) -> Mapping[str, Observed]:
+        return {**super().observations(state), **self._scan(state)}
 
-    def progress(self, now: StateView) -> SX:
-        command, v = now.command, now.velocity
+    def progress(self, state: StateView) -> SX:
+        command, v = state.command, state.velocity
         error = (v[0] - command["speed"]) ** 2 + (v[1] - command["sideways"]) ** 2
         return ca.exp(-error / 0.1)
 
-    def _scan(self, now: StateView) -> Mapping[str, Observed]:
+    def _scan(self, state: StateView) -> Mapping[str, Observed]:
         """Build the scan of heights relative to the standing base.
 
         They are split into parts symmetric and antisymmetric in left and right.
         """
-        origin, ahead = now.kin.world_position[0], now.heading
+        origin, ahead = state.kin.world_position[0], state.heading
         left = ca.vertcat(-ahead[1], ahead[0])
         grid = [(x, y) for x, y in product(ALONG, (*ACROSS, *(-y for y in ACROSS if y)))]
         points = [
             ca.vertcat(origin[:2] + self.spacing * (x * ahead + y * left), origin[2])
             for x, y in grid
         ]
-        depths = [origin[2] - height - now.stand[2] for height in now.heights(points)]
+        depths = [origin[2] - height - state.stand[2] for height in state.heights(points)]
         depth_at = dict(zip(grid, depths, strict=True))
         even = [0.5 * (depth_at[x, y] + depth_at[x, -y]) for x, y in product(ALONG, ACROSS)]
         odd = [0.5 * (depth_at[x, y] - depth_at[x, -y]) for x in ALONG for y in ACROSS if y]

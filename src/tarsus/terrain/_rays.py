@@ -53,12 +53,12 @@ def first_hits(
         return ca.vertcat(*(point[2] - h for point, h in zip(points, heights, strict=True)))
 
     # even steps, until every ray has met the ground
-    def advance(now: Values) -> tuple[Values, SX]:
-        point = ca.fmin(reach / max_steps * now["steps"], reach)
+    def advance(values: Values) -> tuple[Values, SX]:
+        point = ca.fmin(reach / max_steps * values["steps"], reach)
         below = above(ca.repmat(point, len(directions), 1)) <= 0
-        first = ca.logic_and(below, now["hit"] < 0)
-        met = ca.if_else(first, point, now["hit"])
-        done = now["steps"] + 1
+        first = ca.logic_and(below, values["hit"] < 0)
+        met = ca.if_else(first, point, values["hit"])
+        done = values["steps"] + 1
         again = ca.logic_and(ca.mmin(met) < 0, done <= max_steps)
         return {"hit": met, "steps": done}, again
 
@@ -66,10 +66,13 @@ def first_hits(
     met = builder.loop(begin, advance, max_steps + 1)["hit"]
 
     # the ground lies between the last point above it and the first below
-    def bisect(now: Values) -> tuple[Values, SX]:
-        middle = 0.5 * (now["low"] + now["high"])
+    def bisect(values: Values) -> tuple[Values, SX]:
+        middle = 0.5 * (values["low"] + values["high"])
         below = above(middle) <= 0
-        low, high = ca.if_else(below, now["low"], middle), ca.if_else(below, middle, now["high"])
+        low, high = (
+            ca.if_else(below, values["low"], middle),
+            ca.if_else(below, middle, values["high"]),
+        )
         return {"low": low, "high": high}, ca.mmax(high - low) > TOLERANCE * reach
 
     high = ca.if_else(met < 0, reach, met)

@@ -27,8 +27,8 @@ class Plot:
             self._choice = gui.add_dropdown("Signal", options, initial_value=titles[0])
             self._folder = gui.add_folder(None)
 
-    def show(self, time: Array, signals: Mapping[str, Signal], now: float) -> None:
-        """Show the last seconds of the selected signal before the time `now`.
+    def show(self, time: Array, signals: Mapping[str, Signal], current_time: float) -> None:
+        """Show the last seconds of the selected signal before the time `current_time`.
 
         Parameters
         ----------
@@ -36,14 +36,14 @@ class Plot:
             Times of the signals, shape (n,), in s.
         signals
             Signals by title.
-        now
+        current_time
             Current time in s.
         """
         signal = signals.get(self._choice.value)
         if signal is None:
             self._clear()
             return
-        window = np.flatnonzero((time > now - WINDOW) & (time <= now + 1e-9))
+        window = np.flatnonzero((time > current_time - WINDOW) & (time <= current_time + 1e-9))
         window = window[:: max(len(window) // MAX_POINTS, 1)]
         if len(window) < 2:
             return

@@ -93,9 +93,9 @@ class HeldServo(Stand):
 
     commands: ClassVar[Mapping[str, float]] = {"hold": 1.0}
 
-    def torque(self, now: ControlInputs) -> tuple[ca.SX, ca.SX]:
-        torque, memory = super().torque(now)
-        return now.command[0] * torque, memory
+    def torque(self, inputs: ControlInputs) -> tuple[ca.SX, ca.SX]:
+        torque, memory = super().torque(inputs)
+        return inputs.command[0] * torque, memory
 
 
 @cache

@@ -47,17 +47,17 @@ class SquatAndSway(Controller):
     period: float = parameter(2.0, "s", "period of the sway, twice that of a squat", "(0, inf)")
     start: float = parameter(1.0, "s", "time until full sway", "(0, inf)")
 
-    def torque(self, now: ControlInputs) -> tuple[SX, SX]:
+    def torque(self, inputs: ControlInputs) -> tuple[SX, SX]:
         """Return torques, shape (n_actuators,), in N m; there is no memory."""
         # targets depend on time only, so that their rates are exact
         t = SX.sym("t")
-        desired = self._targets(now, t)
+        desired = self._targets(inputs, t)
         rate = ca.jacobian(desired, t)
-        desired, rate = (ca.substitute(value, t, now.t) for value in (desired, rate))
-        angles, rates = joint_state(now.mechanism, now.q, now.u)
-        return pd_torque(desired, rate, angles, rates, (self.kp, self.kd)), now.memory
+        desired, rate = (ca.substitute(value, t, inputs.t) for value in (desired, rate))
+        angles, rates = joint_state(inputs.mechanism, inputs.q, inputs.u)
+        return pd_torque(desired, rate, angles, rates, (self.kp, self.kd)), inputs.memory
 
-    def _targets(self, now: ControlInputs, t: SX) -> SX:
+    def _targets(self, inputs: ControlInputs, t: SX) -> SX:
         """Return the angles of all joints at time t, shape (n_actuators,)."""
         omega = 2 * np.pi / self.period
         height = 2 * LINK * np.cos(STAND["J3_pitch"]) - self.depth * 0.5 * (
@@ -69,8 +69,8 @@ class SquatAndSway(Controller):
         half_knee = ca.acos(length / (2 * LINK))
         angles = {"J2_roll": roll, "J3_pitch": -half_knee, "J4_knee": 2 * half_knee}
         angles |= {"J5_ankle_pitch": -half_knee, "J6_ankle_roll": -roll}
-        desired = actuated_posture(now.mechanism, self.initial_coordinates(now.mechanism))
+        desired = actuated_posture(inputs.mechanism, self.initial_coordinates(inputs.mechanism))
         for leg in LEGS:
-            indices = actuator_indices(now.mechanism, [f"{leg}_{name}" for name in angles])
+            indices = actuator_indices(inputs.mechanism, [f"{leg}_{name}" for name in angles])
             desired[indices] = ca.vertcat(*angles.values())
         return desired

@@ -22,5 +22,5 @@ class ThrowAway(Controller):
 
     offset: float = parameter(0.0, "N m", "the same torque for every motor")
 
-    def torque(self, now: ControlInputs) -> tuple[ca.SX, ca.SX]:
-        return self.offset + ca.SX.zeros(len(now.mechanism.actuators)), now.memory
+    def torque(self, inputs: ControlInputs) -> tuple[ca.SX, ca.SX]:
+        return self.offset + ca.SX.zeros(len(inputs.mechanism.actuators)), inputs.memory

@@ -22,13 +22,16 @@ def test_flags_are_iterated_in_order(count, precision):
     b = Builder("flags")
     flags = Flags.of(entries(b.parameter("flags", count)))
 
-    def one(now: Values) -> tuple[Values, ca.SX]:
-        at, left = Flags(now["words"]).first()
+    def one(values: Values) -> tuple[Values, ca.SX]:
+        at, left = Flags(values["words"]).first()
         at = b.store("at", at)
         order = ca.vertcat(
-            *(ca.if_else(now["done"] == k, at, x) for k, x in enumerate(entries(now["order"])))
+            *(
+                ca.if_else(values["done"] == k, at, x)
+                for k, x in enumerate(entries(values["order"]))
+            )
         )
-        return {"words": left.words, "order": order, "done": now["done"] + 1}, left.any
+        return {"words": left.words, "order": order, "done": values["done"] + 1}, left.any
 
     begin = {"words": flags.words, "order": -ca.SX.ones(count), "done": ca.SX(0)}
     last = b.loop(begin, one, count, flags.any)

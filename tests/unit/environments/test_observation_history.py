@@ -41,18 +41,18 @@ class Swing(LearningTask):
     def commands(self) -> dict[str, tuple[float, float]]:
         return {"angle": (-1.0, 1.0)}
 
-    def observations(self, now: StateView) -> dict[str, Observed]:
+    def observations(self, state: StateView) -> dict[str, Observed]:
         return {
-            "angle": Observed(now.angles, 0.05, (-1,)),
-            "action": Observed(now.action, mirror=(-1,)),
-            "asked": Observed(now.command["angle"], mirror=(-1,)),
+            "angle": Observed(state.angles, 0.05, (-1,)),
+            "action": Observed(state.action, mirror=(-1,)),
+            "asked": Observed(state.command["angle"], mirror=(-1,)),
         }
 
-    def rewards(self, now: StateView) -> dict[str, SX]:
-        return {"near": -((now.angles[0] - now.command["angle"]) ** 2)}
+    def rewards(self, state: StateView) -> dict[str, SX]:
+        return {"near": -((state.angles[0] - state.command["angle"]) ** 2)}
 
-    def failed(self, now: StateView) -> SX:
-        return now.angles[0] > 0.35
+    def failed(self, state: StateView) -> SX:
+        return state.angles[0] > 0.35
 
 
 @pytest.fixture(scope="module")

@@ -202,7 +202,7 @@ def test_the_observer_gives_the_observations_of_the_environment(worlds: tarsus.E
 class Unmeasured(Velocity):
     """Task without measures."""
 
-    def measures(self, now: StateView) -> dict[str, Measured]:
+    def measures(self, state: StateView) -> dict[str, Measured]:
         return {}
 
 

@@ -44,9 +44,9 @@ class Sensing(Velocity):
     def sensors(self, mechanism: Mechanism) -> Mapping[str, Sensor]:
         return SENSORS
 
-    def observations(self, now: StateView) -> Mapping[str, Observed]:
-        felt = {"touch": ca.vertcat(*now.in_contact.values()), "torque": now.torque}
-        return {name: Observed(value) for name, value in {**now.sensed, **felt}.items()}
+    def observations(self, state: StateView) -> Mapping[str, Observed]:
+        felt = {"touch": ca.vertcat(*state.in_contact.values()), "torque": state.torque}
+        return {name: Observed(value) for name, value in {**state.sensed, **felt}.items()}
 
 
 def parts(env: tarsus.Environment, seen: np.ndarray) -> dict[str, np.ndarray]:
@@ -157,8 +157,8 @@ def test_offsets_are_constant_in_an_episode_and_redrawn() -> None:
 def test_tasks_can_set_the_offset_of_each_observation() -> None:
     @dataclass(frozen=True, kw_only=True)
     class Shifted(Velocity):
-        def observations(self, now: StateView) -> Mapping[str, Observed]:
-            found = super().observations(now)
+        def observations(self, state: StateView) -> Mapping[str, Observed]:
+            found = super().observations(state)
             return {k: replace(v, bias=0.3 if k == "turning" else 0.0) for k, v in found.items()}
 
     env = tarsus.Environment(Shifted(bias=1.0), worlds=3)

@@ -270,14 +270,14 @@ def deepest_spans(
         flags, near_poses = builder.store_all("near_spans", (Flags.of(is_near), poses))
 
         # the near spans, one after the other
-        def add_next(now: Values) -> tuple[Values, SX]:
+        def add_next(values: Values) -> tuple[Values, SX]:
             size = table.shape[1]
-            k, others = builder.store_all("span", Flags(now["flags"]).first())
+            k, others = builder.store_all("span", Flags(values["flags"]).first())
             index = ca.vertcat(*(size * k + column for column in range(size)))
             row, number = builder.lookup("spans", table, index), k + len(geometry.candidates)
             pose = _select_pose(row[0], bodies, near_poses)
             curve, radius = builder.store_all("line", (_place_curve(row, *pose, bent), row[7]))
-            deepest: Values = {name: now[name] for name in begin}
+            deepest: Values = {name: values[name] for name in begin}
             is_face, normals = None, list[SX]()
             if wide:
                 numbers = row[columns.face]

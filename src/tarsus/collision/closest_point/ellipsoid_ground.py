@@ -211,8 +211,8 @@ def _search_all(
         grounds = zip(owners, vectors, geometry.terrain.surfaces(points, terrain), strict=True)
         return [(s, body.support(frame[0, :].T) - s, d) for body, s, (d, frame) in grounds]
 
-    def one_round(now: Values) -> tuple[Values, SX]:
-        searches = _searches(now)
+    def one_round(values: Values) -> tuple[Values, SX]:
+        searches = _searches(values)
         vectors = [search.next_point(far) for search, far in zip(searches, max_steps, strict=True)]
         pairs = zip(searches, evaluate(vectors), strict=True)
         searches = [search.select_better(*new) for search, new in pairs]

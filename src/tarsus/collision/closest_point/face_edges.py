@@ -128,8 +128,8 @@ def with_edge_contacts(
         flags, placed = builder.store_all("placed", (flags, placed))
 
         # the touching ones, one after the other
-        def add_next(now: Values) -> tuple[Values, SX]:
-            k, others = builder.store_all("contact", Flags(now["flags"]).first())
+        def add_next(values: Values) -> tuple[Values, SX]:
+            k, others = builder.store_all("contact", Flags(values["flags"]).first())
             position, gap = placed[0]
             for j, (position_j, gap_j) in enumerate(placed[1:], 1):
                 position, gap = (
@@ -139,8 +139,8 @@ def with_edge_contacts(
             count = _count(contacts)
             number = first + k - count * ca.floor((k + 0.5) / count)
             x, y = ca.vertsplit(position / face.sizes)
-            now = {name: now[name] for name in before}
-            new = DeepestContacts.from_registers(now).with_contact(
+            values = {name: values[name] for name in before}
+            new = DeepestContacts.from_registers(values).with_contact(
                 number, gap, x, SX(1), y, -face.outward
             )
             return new.to_registers() | {"flags": others.words}, others.any

@@ -160,8 +160,8 @@ def closest_inside(
     # descent from there
     begin = _evaluate(geometry, terrain, face, position, FIRST_STEP * sizes[1])
 
-    def descend(now: Values) -> tuple[Values, SX]:
-        last = FacePoint(**now)
+    def descend(values: Values) -> tuple[Values, SX]:
+        last = FacePoint(**values)
         slope = ca.sqrt(ca.sumsqr(last.falls) + MIN_LENGTH**2)
         step = ca.fmin(last.step, MAX_STEP * sizes[1] / slope) * last.falls
         inside = ca.fmax(-sizes, ca.fmin(last.position + step, sizes))

@@ -49,8 +49,8 @@ def solve_with_joints(hard: HardProblem, rows: JointRows) -> Outcome:
     shares = ca.if_else(double, CONVERGED_SHARE, 1), ca.if_else(double, FINAL_SHARE, 1)
     converged, final = (SimpleNamespace(T_rel=k * p.T_rel, T_abs=k * p.T_abs) for k in shares)
 
-    def sweep(now: Values) -> tuple[Values, SX]:
-        impulses, joints = triples(now["impulse"]), entries(now["joints"])
+    def sweep(state: Values) -> tuple[Values, SX]:
+        impulses, joints = triples(state["impulse"]), entries(state["joints"])
         # contact by contact
         for i in range(n):
             b = velocity_from_others(hard, i, impulses)
@@ -64,8 +64,8 @@ def solve_with_joints(hard: HardProblem, rows: JointRows) -> Outcome:
             b = rows.free[k] + dot(rows.coupling[k], contact_impulses) + others
             joints[k] = joint_impulse(rows, k, b)
         new = {"impulse": ca.vertcat(*impulses), "joints": ca.vertcat(*joints)}
-        before, after = (ca.vertcat(values["impulse"], values["joints"]) for values in (now, new))
-        new |= {"sweeps": now["sweeps"] + 1, "moving": has_changed(before, after, converged)}
+        before, after = (ca.vertcat(values["impulse"], values["joints"]) for values in (state, new))
+        new |= {"sweeps": state["sweeps"] + 1, "moving": has_changed(before, after, converged)}
         return new, has_changed(before, after, final)
 
     begin = {"impulse": SX.zeros(3 * n), "joints": SX.zeros(m), "sweeps": SX(0), "moving": SX(1)}

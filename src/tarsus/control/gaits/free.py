@@ -18,6 +18,6 @@ class Free(Controller):
 
     citation: ClassVar[Citation] = (OGUNSOLA.at("the controller is exchangeable"),)
 
-    def torque(self, now: ControlInputs) -> tuple[ca.SX, ca.SX]:
+    def torque(self, inputs: ControlInputs) -> tuple[ca.SX, ca.SX]:
         """Return zero torques, shape (n_actuators,), and the empty memory."""
-        return ca.SX.zeros(len(now.mechanism.actuators)), now.memory
+        return ca.SX.zeros(len(inputs.mechanism.actuators)), inputs.memory

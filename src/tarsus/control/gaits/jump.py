@@ -69,19 +69,21 @@ class Jump(FlatFootedController):
         require_suitable(self, mechanism)
         return np.zeros(8)
 
-    def torque(self, now: ControlInputs) -> tuple[SX, SX]:
+    def torque(self, inputs: ControlInputs) -> tuple[SX, SX]:
         """Compute torques, shape (n_actuators,), in N m, and memory (see `initial_memory`)."""
-        robot = measure_stance(now.mechanism, self.initial_coordinates(now.mechanism))
+        robot = measure_stance(inputs.mechanism, self.initial_coordinates(inputs.mechanism))
         rate = sqrt(robot.gravity / robot.height)
-        support = DoubleSupport(WholeBody.of(now.mechanism, now.q, now.u), robot, rate)
-        stage, ground = now.memory[0], now.memory[1]
+        support = DoubleSupport(WholeBody.of(inputs.mechanism, inputs.q, inputs.u), robot, rate)
+        stage, ground = inputs.memory[0], inputs.memory[1]
         center, velocity = support.body.center_of_mass
         soles = [sole.position for sole in support.body.soles]
         flying = stage == FLIGHT
 
         # on the ground: down, up, and back to standing height
         zero, height = SX.zeros(3), robot.height
-        s = ca.fmin(ca.fmax((now.t - self.start) / ((1 - BOTTOM_SHARE) * self.duration), 0.0), 1.0)
+        s = ca.fmin(
+            ca.fmax((inputs.t - self.start) / ((1 - BOTTOM_SHARE) * self.duration), 0.0), 1.0
+        )
         down = self.depth * height * s * s * (3 - 2 * s)
         target = ca.vertcat(0, 0, height - ca.if_else(stage == CROUCH, down, 0.0))
         push = support.com_acceleration(target, zero, zero, HEIGHT_GAIN * rate)
@@ -89,7 +91,7 @@ class Jump(FlatFootedController):
 
         # in the air: the soles move with the center of mass
         falling = SX([0, 0, -robot.gravity])
-        targets = [center + now.memory[2 + 3 * k : 5 + 3 * k] for k in range(2)]
+        targets = [center + inputs.memory[2 + 3 * k : 5 + 3 * k] for k in range(2)]
         flight_soles = support.moving_soles(targets, velocity, falling)
         standing_soles = support.fixed_soles()
         acceleration = ca.if_else(flying, falling, push)
@@ -104,14 +106,14 @@ class Jump(FlatFootedController):
         above = center[2] - support.middle[2]
         touching = ca.fmin(*(sole[2] for sole in soles)) - ground < LANDING_HEIGHT * height
         ends = [
-            now.t >= self.start + self.duration,
+            inputs.t >= self.start + self.duration,
             above >= self.leave * height,
             touching * (velocity[2] < 0),
         ]
         next_stage = stage + sum((stage == k) * end for k, end in enumerate(ends))
-        remembered = [ca.if_else(flying, now.memory[1], support.middle[2])]
+        remembered = [ca.if_else(flying, inputs.memory[1], support.middle[2])]
         remembered += [
-            ca.if_else(flying, now.memory[2 + 3 * k : 5 + 3 * k], sole - center)
+            ca.if_else(flying, inputs.memory[2 + 3 * k : 5 + 3 * k], sole - center)
             for k, sole in enumerate(soles)
         ]
         return tau, ca.vertcat(next_stage, *remembered)

@@ -53,17 +53,17 @@ class Squat(FlatFootedController):
         require_suitable(self, mechanism)
         return np.zeros(0)
 
-    def torque(self, now: ControlInputs) -> tuple[SX, SX]:
+    def torque(self, inputs: ControlInputs) -> tuple[SX, SX]:
         """Compute the torques, shape (n_actuators,), in N m; there is no memory."""
-        robot = measure_stance(now.mechanism, self.initial_coordinates(now.mechanism))
+        robot = measure_stance(inputs.mechanism, self.initial_coordinates(inputs.mechanism))
         rate = sqrt(robot.gravity / robot.height)
-        support = DoubleSupport(WholeBody.of(now.mechanism, now.q, now.u), robot, rate)
+        support = DoubleSupport(WholeBody.of(inputs.mechanism, inputs.q, inputs.u), robot, rate)
 
         # down and up at the frequency, left and right at half of it
         down, sideways = self.depth * robot.height / 2, self.sway * robot.width
         fast, slow = 2 * pi * self.frequency, pi * self.frequency
-        ramp = ca.fmin(now.t / self.ramp, 1.0)
-        vertical_phase, lateral_phase = fast * now.t, slow * now.t
+        ramp = ca.fmin(inputs.t / self.ramp, 1.0)
+        vertical_phase, lateral_phase = fast * inputs.t, slow * inputs.t
         position = ca.vertcat(
             0, sideways * ca.sin(lateral_phase), down * (ca.cos(vertical_phase) - 1)
         )
@@ -78,4 +78,4 @@ class Squat(FlatFootedController):
         push = support.com_acceleration(
             start + ramp * position, ramp * velocity, ramp * acceleration, HEIGHT_GAIN * rate
         )
-        return support.torques(push, support.fixed_soles(), support.loads(push)), now.memory
+        return support.torques(push, support.fixed_soles(), support.loads(push)), inputs.memory

@@ -35,10 +35,10 @@ class Stand(Controller):
     kd: Gain = derivative_gain(1.0)
     hold: Gain = array(0.0, "N m", "torque added to that of the servos, one or one per motor")
 
-    def torque(self, now: ControlInputs) -> tuple[ca.SX, ca.SX]:
+    def torque(self, inputs: ControlInputs) -> tuple[ca.SX, ca.SX]:
         """Compute the torques, shape (n_actuators,), in N m; the gait has no memory."""
-        desired = actuated_posture(now.mechanism, self.initial_coordinates(now.mechanism))
-        angles, rates = joint_state(now.mechanism, now.q, now.u)
+        desired = actuated_posture(inputs.mechanism, self.initial_coordinates(inputs.mechanism))
+        angles, rates = joint_state(inputs.mechanism, inputs.q, inputs.u)
         still = ca.SX.zeros(desired.shape)
         torque = pd_torque(desired, still, angles, rates, (self.kp, self.kd))
-        return torque + per_motor("hold", self.hold, angles.numel()), now.memory
+        return torque + per_motor("hold", self.hold, angles.numel()), inputs.memory

@@ -121,16 +121,16 @@ class Trot(Controller):
         require_suitable(self, mechanism)
         return np.array([*OFFSETS, 0.0, 0.0, 0.0])
 
-    def torque(self, now: ControlInputs) -> tuple[ca.SX, ca.SX]:
+    def torque(self, inputs: ControlInputs) -> tuple[ca.SX, ca.SX]:
         """Compute torques, shape (n_actuators,), in N m, and memory (see `initial_memory`)."""
-        mechanism, q, u, memory, dt = now.mechanism, now.q, now.u, now.memory, now.dt
+        mechanism, q, u, memory, dt = inputs.mechanism, inputs.q, inputs.u, inputs.memory, inputs.dt
 
         # phases of the diagonals, and the desired motion of the trunk
         legs = find_legs(mechanism)
         phases = memory[:2]
         turns = cpg.phase_rates(phases, OFFSETS, self.frequency, self.coupling)
         paths = [bezier.foot_path(phases[k], self.duty) for k in range(2)]
-        speed, turn = ca.vertsplit(ca.fmin(now.t / self.ramp, 1.0) * now.command)
+        speed, turn = ca.vertsplit(ca.fmin(inputs.t / self.ramp, 1.0) * inputs.command)
         velocity, shift, balance_memory = (
             Planar(speed, ca.SX(0), turn),
             Planar(ca.SX(0), ca.SX(0), ca.SX(0)),

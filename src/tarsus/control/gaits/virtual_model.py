@@ -157,16 +157,16 @@ class VirtualModel(Controller):
         require_suitable(self, mechanism)
         return np.array([*INITIAL_CLOCK, *INITIAL_REFERENCE, *(14 * [0.0])])
 
-    def torque(self, now: ControlInputs) -> tuple[ca.SX, ca.SX]:
+    def torque(self, inputs: ControlInputs) -> tuple[ca.SX, ca.SX]:
         """Compute torques, shape (n_actuators,), in N m, and memory (see `initial_memory`)."""
-        mechanism, q, u, memory, dt = now.mechanism, now.q, now.u, now.memory, now.dt
+        mechanism, q, u, memory, dt = inputs.mechanism, inputs.q, inputs.u, inputs.memory, inputs.dt
 
         # robot, clock and ground height
         legs, kin = find_legs(mechanism), kinematics(mechanism, q, u)
         robot = measure_standing(mechanism, legs, self.initial_coordinates(mechanism))
         # of two similar robots the smaller one moves faster
         time = float(np.sqrt(robot.height / REFERENCE_HEIGHT))
-        clock, trotting = Clock(self.frequency / time**2, self.duty), now.command[3] > 0.5
+        clock, trotting = Clock(self.frequency / time**2, self.duty), inputs.command[3] > 0.5
         pairs, next_clock = schedule.advance_diagonals(clock, memory[0], memory[1:3], trotting, dt)
         phases = [pairs[k] for k in diagonals(legs)]
         foot_states, gravity_load = [foot_state(kin, leg) for leg in legs], weight(kin)
@@ -174,7 +174,7 @@ class VirtualModel(Controller):
 
         # wrench on the trunk, distributed over the stance feet
         commanded = Planar(
-            *ca.vertsplit(trotting * ca.fmin(now.t / self.ramp, 1.0) * now.command[:3])
+            *ca.vertsplit(trotting * ca.fmin(inputs.t / self.ramp, 1.0) * inputs.command[:3])
         )
         trunk, reference = self._trunk(kin, commanded, memory[3:7], time, dt)
         height = self.height_gains[0] * (ground + robot.height - q[2]) - self.height_gains[1] * u[2]

@@ -86,16 +86,18 @@ class Walk(FlatFootedController):
         require_suitable(self, mechanism)
         return np.zeros(WalkMemory.size())
 
-    def torque(self, now: ControlInputs) -> tuple[SX, SX]:
+    def torque(self, inputs: ControlInputs) -> tuple[SX, SX]:
         """Compute the torques, shape (n_actuators,), in N m, and the memory (see `WalkMemory`)."""
-        mechanism, memory = now.mechanism, WalkMemory.read(now.memory)
+        mechanism, memory = inputs.mechanism, WalkMemory.read(inputs.memory)
         robot = measure_stance(mechanism, self.initial_coordinates(mechanism))
         pattern = self._pattern(robot)
-        step = BipedStep.of(WholeBody.of(mechanism, now.q, now.u), robot, pattern, memory, now.dt)
+        step = BipedStep.of(
+            WholeBody.of(mechanism, inputs.q, inputs.u), robot, pattern, memory, inputs.dt
+        )
 
         # desired center of pressure, and the next foothold
         balance = step.balance(self.sole)
-        tripped = SX(0) if self.trip_time is None else now.t >= self.trip_time
+        tripped = SX(0) if self.trip_time is None else inputs.t >= self.trip_time
         target = swing_target(
             memory.liftoff,
             ca.if_else(tripped, memory.liftoff, balance.foothold),
@@ -119,7 +121,7 @@ class Walk(FlatFootedController):
         loads = step.loads(balance.trailing_load)
         tau = step.body.torques(WholeBodyMotion(push, turn, soles, joints), loads)
         limp = robot.inertia * step.body.motor_entries(joints)
-        next_memory = step.next_memory(now.command, balance.foothold)
+        next_memory = step.next_memory(inputs.command, balance.foothold)
         return ca.if_else(memory.fallen, limp, tau), next_memory
 
     def _pattern(self, robot: Stance) -> StepPattern:

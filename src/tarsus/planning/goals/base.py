@@ -65,17 +65,17 @@ class Goal(ABC):
         return None
 
     @abstractmethod
-    def costs(self, now: StateView) -> Mapping[str, SX]:
+    def costs(self, state: StateView) -> Mapping[str, SX]:
         """Compute the cost rates, none of them negative, by the names of their weights."""
 
-    def failed(self, now: StateView) -> SX:
+    def failed(self, state: StateView) -> SX:
         """Compute whether the robot has fallen, 0 or 1."""
-        collapsed = now.height < COLLAPSED_HEIGHT * now.stand[2]
-        return ca.logic_or(collapsed, now.rotation[2, 2] < UPRIGHT_COSINE)
+        collapsed = state.height < COLLAPSED_HEIGHT * state.stand[2]
+        return ca.logic_or(collapsed, state.rotation[2, 2] < UPRIGHT_COSINE)
 
-    def all_costs(self, now: StateView) -> Mapping[str, SX]:
+    def all_costs(self, state: StateView) -> Mapping[str, SX]:
         """Return the cost rates including that of a fall."""
-        return {**self.costs(now), "fall": SX(self.failed(now))}
+        return {**self.costs(state), "fall": SX(self.failed(state))}
 
     def weights(self) -> dict[str, float]:
         """Return the weights of all costs, by name."""

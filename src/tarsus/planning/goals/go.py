@@ -52,22 +52,22 @@ class Go(Goal):
     def strides(self) -> tuple[float, float]:
         return self.alternating, self.stride
 
-    def costs(self, now: StateView) -> Mapping[str, SX]:
-        command, ahead = now.command, now.heading
+    def costs(self, state: StateView) -> Mapping[str, SX]:
+        command, ahead = state.command, state.heading
         left = ca.vertcat(-ahead[1], ahead[0])
         return {
-            "drift": _trunk.drift(now, command["speed"], command["sideways"]),
-            "turning": (now.angular_velocity[2] - command["turn"]) ** 2,
-            "height": _trunk.height(now),
-            "tilt": _trunk.tilt(now),
+            "drift": _trunk.drift(state, command["speed"], command["sideways"]),
+            "turning": (state.angular_velocity[2] - command["turn"]) ** 2,
+            "height": _trunk.height(state),
+            "tilt": _trunk.tilt(state),
             "balance": _feet.off_balance(
-                now, ahead * command["speed"] + left * command["sideways"]
+                state, ahead * command["speed"] + left * command["sideways"]
             ),
-            "bounce": now.velocity[2] ** 2,
-            "sway": ca.sumsqr(now.angular_velocity[:2]),
-            "posture": _trunk.posture(now),
-            "flight": _feet.missing(now, 0.5),
-            "dragging": _feet.dragging(now, self.clearance),
-            "rates": ca.sumsqr(now.rates),
-            "torque": ca.sumsqr(now.torque),
+            "bounce": state.velocity[2] ** 2,
+            "sway": ca.sumsqr(state.angular_velocity[:2]),
+            "posture": _trunk.posture(state),
+            "flight": _feet.missing(state, 0.5),
+            "dragging": _feet.dragging(state, self.clearance),
+            "rates": ca.sumsqr(state.rates),
+            "torque": ca.sumsqr(state.torque),
         }

@@ -31,17 +31,17 @@ class StandStill(Goal):
     torque: float = weight(1e-4, "squares of the torques, N^2 m^2")
     clearance: float = parameter(0.05, "m", "height above which feet move freely", "(0, inf)")
 
-    def costs(self, now: StateView) -> Mapping[str, SX]:
+    def costs(self, state: StateView) -> Mapping[str, SX]:
         return {
-            "height": _trunk.height(now),
-            "tilt": _trunk.tilt(now),
-            "drift": _trunk.drift(now, SX(0), SX(0)),
-            "balance": _feet.off_balance(now, SX.zeros(2)),
-            "bounce": now.velocity[2] ** 2,
-            "sway": ca.sumsqr(now.angular_velocity),
-            "posture": _trunk.posture(now),
-            "lifted": _feet.missing(now, 1),
-            "dragging": _feet.dragging(now, self.clearance),
-            "rates": ca.sumsqr(now.rates),
-            "torque": ca.sumsqr(now.torque),
+            "height": _trunk.height(state),
+            "tilt": _trunk.tilt(state),
+            "drift": _trunk.drift(state, SX(0), SX(0)),
+            "balance": _feet.off_balance(state, SX.zeros(2)),
+            "bounce": state.velocity[2] ** 2,
+            "sway": ca.sumsqr(state.angular_velocity),
+            "posture": _trunk.posture(state),
+            "lifted": _feet.missing(state, 1),
+            "dragging": _feet.dragging(state, self.clearance),
+            "rates": ca.sumsqr(state.rates),
+            "torque": ca.sumsqr(state.torque),
         }

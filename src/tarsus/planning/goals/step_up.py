@@ -51,26 +51,28 @@ class StepUp(Goal):
         half = self.rise / 2
         return Boxes(position=((1.2, 0.0, half),), half_sizes=(0.7, 0.7, half))
 
-    def costs(self, now: StateView) -> Mapping[str, SX]:
+    def costs(self, state: StateView) -> Mapping[str, SX]:
         # desired velocity, and height of the ground under the feet
-        x, y, z = ca.vertsplit(now.kin.world_position[0])
-        approach = APPROACH_RATE * (now.command["target"] - x)
+        x, y, z = ca.vertsplit(state.kin.world_position[0])
+        approach = APPROACH_RATE * (state.command["target"] - x)
         desired = ca.fmin(ca.fmax(approach, -self.speed), self.speed)
-        grounds = now.heights([_feet.position(now, foot) for foot in find_feet(now.kin.mechanism)])
+        grounds = state.heights(
+            [_feet.position(state, foot) for foot in find_feet(state.kin.mechanism)]
+        )
         level = sum(grounds, SX(0)) / len(grounds)
-        v = ca.mtimes(now.rotation, now.kin.velocity[0])
+        v = ca.mtimes(state.rotation, state.kin.velocity[0])
         return {
             "drift": (v[0] - desired) ** 2 + v[1] ** 2,
             "astray": y**2,
-            "heading": (1 - now.heading[0]) / 2 + now.angular_velocity[2] ** 2 / 4,
-            "height": (z - level - float(now.stand[2])) ** 2,
-            "tilt": _trunk.tilt(now),
-            "balance": _feet.off_balance(now, ca.vertcat(desired, 0)),
+            "heading": (1 - state.heading[0]) / 2 + state.angular_velocity[2] ** 2 / 4,
+            "height": (z - level - float(state.stand[2])) ** 2,
+            "tilt": _trunk.tilt(state),
+            "balance": _feet.off_balance(state, ca.vertcat(desired, 0)),
             "bounce": v[2] ** 2,
-            "sway": ca.sumsqr(now.angular_velocity[:2]),
-            "posture": _trunk.posture(now),
-            "flight": _feet.missing(now, 0.5),
-            "dragging": _feet.dragging(now, self.clearance),
-            "rates": ca.sumsqr(now.rates),
-            "torque": ca.sumsqr(now.torque),
+            "sway": ca.sumsqr(state.angular_velocity[:2]),
+            "posture": _trunk.posture(state),
+            "flight": _feet.missing(state, 0.5),
+            "dragging": _feet.dragging(state, self.clearance),
+            "rates": ca.sumsqr(state.rates),
+            "torque": ca.sumsqr(state.torque),
         }

@@ -47,8 +47,8 @@ class Builder(Loops):
     >>> from tarsus.program.ir import reference
     >>> builder = Builder("square_root")
     >>> x, a = builder.declare("x", 1), builder.parameter("a")
-    >>> def newton(now):
-    ...     return {"x": (now["x"] + a / now["x"]) / 2}, now["x"] ** 2 - a > 1e-9
+    >>> def newton(values):
+    ...     return {"x": (values["x"] + a / values["x"]) / 2}, values["x"] ** 2 - a > 1e-9
     >>> program = builder.program(x=builder.loop({"x": x}, newton, maximum=50)["x"])
     >>> round(float(reference.run(program, {"x": 3.0, "a": 2.0})["x"][0, 0]), 6)
     1.414214

@@ -64,41 +64,41 @@ def analyze_activity(
     result.ever = _copy(now)
     result.tapes = {id(block): create_tape(block.function) for block, _ in program.basic_blocks()}
 
-    def visit(block: Block, now: EntryMasks) -> None:
+    def visit(block: Block, masks: EntryMasks) -> None:
         if isinstance(block, While):
             # to a fixed point
             while True:
-                before = _copy(now)
+                before = _copy(masks)
                 for inner in block.body:
-                    visit(inner, now)
-                _merge(now, before)
-                if now == before:
+                    visit(inner, masks)
+                _merge(masks, before)
+                if masks == before:
                     return
         if isinstance(block, Slice):
-            _visit_slice(block, program.sizes, now)
-            _merge(result.ever, now)
+            _visit_slice(block, program.sizes, masks)
+            _merge(result.ever, masks)
         if isinstance(block, BasicBlock):
-            _merge(result.before.setdefault(id(block), {}), now)
-            nodes = node_activity(result.tapes[id(block)], block, now, all_groups)
+            _merge(result.before.setdefault(id(block), {}), masks)
+            nodes = node_activity(result.tapes[id(block)], block, masks, all_groups)
             for (argument, entry), node in result.tapes[id(block)].outputs:
-                if (name := block.outputs[argument]) in now:
-                    now[name][entry] = nodes[node]
-            _merge(result.ever, now)
+                if (name := block.outputs[argument]) in masks:
+                    masks[name][entry] = nodes[node]
+            _merge(result.ever, masks)
 
     for block in program.blocks:
         visit(block, now)
     return result
 
 
-def _visit_slice(block: Slice, sizes: Mapping[str, int], now: EntryMasks) -> None:
+def _visit_slice(block: Slice, sizes: Mapping[str, int], masks: EntryMasks) -> None:
     """Propagate through a slice of any iteration."""
-    if block.part not in now:
+    if block.part not in masks:
         return
-    whole, part, size = now[block.whole], now[block.part], sizes[block.part]
+    whole, part, size = masks[block.whole], masks[block.part], sizes[block.part]
     if block.stored:
-        now[block.whole] = [groups | part[k % size] for k, groups in enumerate(whole)]
+        masks[block.whole] = [groups | part[k % size] for k, groups in enumerate(whole)]
     else:
-        now[block.part] = [reduce(or_, whole[k::size], 0) for k in range(size)]
+        masks[block.part] = [reduce(or_, whole[k::size], 0) for k in range(size)]
 
 
 def _copy(masks: EntryMasks) -> EntryMasks:

@@ -98,29 +98,31 @@ class DormandPrince(Stepper):
         stages = {"slopes": SX.zeros(size), "stage": SX(0), "converged": SX(1)}
         stages |= assemble.start_contacts(scene, start)
 
-        def turn(now: Values) -> tuple[Values, SX]:
-            return self._stage_step(scene, start, now, builder)
+        def turn(state: Values) -> tuple[Values, SX]:
+            return self._stage_step(scene, start, state, builder)
 
         turns = 1 + (STAGES - 1) * self.maximum
         end = builder.loop(state | clock | counts | stages, turn, turns)
         return StepOutputs.from_registers(end | {"bilateral": SX(0, 1)})
 
     def _stage_step(
-        self, scene: Scene, start: StepStart, now: Values, builder: Builder
+        self, scene: Scene, start: StepStart, state: Values, builder: Builder
     ) -> tuple[Values, SX]:
         """Evaluate the next stage; after the last one, accept or reject the sub-step."""
         # the rate at the next stage
-        stage, slopes = now["stage"], ca.reshape(now["slopes"], -1, STAGES)
-        instant = stage_start(scene, start, now, slopes)
+        stage, slopes = state["stage"], ca.reshape(state["slopes"], -1, STAGES)
+        instant = stage_start(scene, start, state, slopes)
         rate = assemble.rate(scene, instant, builder)
         fresh = ca.vertcat(rate.q, rate.u, *rate.forces)
         slopes = ca.horzcat(*(ca.if_else(stage == k, fresh, slopes[:, k]) for k in range(STAGES)))
 
         # after the last stage: the step of order 5, its error, and whether it is accepted
-        moved = now["h"] * ca.mtimes(slopes, ca.DM(np.stack([np.append(A[-1], 0), ERROR], axis=1)))
-        impulse = now["impulse"] + moved[moved.shape[0] - now["impulse"].numel() :, 0]
-        error = self._error(now, ca.vertcat(instant.q, instant.u, impulse), moved[:, 1])
-        attempts = now["attempts"] + (stage == STAGES - 1)
+        moved = state["h"] * ca.mtimes(
+            slopes, ca.DM(np.stack([np.append(A[-1], 0), ERROR], axis=1))
+        )
+        impulse = state["impulse"] + moved[moved.shape[0] - state["impulse"].numel() :, 0]
+        error = self._error(state, ca.vertcat(instant.q, instant.u, impulse), moved[:, 1])
+        attempts = state["attempts"] + (stage == STAGES - 1)
         accepted = ca.logic_and(
             stage == STAGES - 1, ca.logic_or(error <= 1, attempts > self.maximum // 2)
         )
@@ -129,41 +131,47 @@ class DormandPrince(Stepper):
         reached = {
             "q": instant.q,
             "u": instant.u,
-            "memory": now["accepted_memory"],
+            "memory": state["accepted_memory"],
             "impulse": impulse,
         }
-        new = {name: ca.if_else(accepted, value, now[name]) for name, value in reached.items()} | {
+        new = {
+            name: ca.if_else(accepted, value, state[name]) for name, value in reached.items()
+        } | {
             "accepted_memory": ca.if_else(
-                ca.logic_or(stage == 0, accepted), rate.memory, now["accepted_memory"]
+                ca.logic_or(stage == 0, accepted), rate.memory, state["accepted_memory"]
             ),
             "slopes": ca.vec(ca.horzcat(ca.if_else(accepted, fresh, slopes[:, 0]), slopes[:, 1:])),
             # the last stage is the next sub-step's first
             "stage": ca.if_else(stage == STAGES - 1, 1, stage + 1),
             "converged": ca.fmin(
-                ca.if_else(ca.logic_and(accepted, ca.logic_not(error <= 1)), 0, now["converged"]),
+                ca.if_else(ca.logic_and(accepted, ca.logic_not(error <= 1)), 0, state["converged"]),
                 rate.converged,
             ),
-            "iterations": now["iterations"] + 1,
+            "iterations": state["iterations"] + 1,
         }
         if rate.start_contacts is not None:
-            new["start_contacts"] = ca.if_else(accepted, rate.start_contacts, now["start_contacts"])
-        clock = self._next_clock(start.dt, now, error, attempts, accepted)
+            new["start_contacts"] = ca.if_else(
+                accepted, rate.start_contacts, state["start_contacts"]
+            )
+        clock = self._next_clock(start.dt, state, error, attempts, accepted)
         return new | clock | {"attempts": attempts}, clock["time"] < start.dt
 
-    def _error(self, now: Values, reached: SX, difference: SX) -> SX:
+    def _error(self, state: Values, reached: SX, difference: SX) -> SX:
         """Compute the difference of the two orders (nq + nu + 3n,) relative to the tolerance."""
-        size = ca.fmax(ca.fabs(ca.vertcat(now["q"], now["u"], now["impulse"])), ca.fabs(reached))
+        size = ca.fmax(
+            ca.fabs(ca.vertcat(state["q"], state["u"], state["impulse"])), ca.fabs(reached)
+        )
         ratio = difference / (self.atol + self.rtol * size)
-        return ca.sqrt(ca.sumsqr(ratio) / (now["q"].numel() + now["u"].numel()))
+        return ca.sqrt(ca.sumsqr(ratio) / (state["q"].numel() + state["u"].numel()))
 
-    def _next_clock(self, dt: SX, now: Values, error: SX, attempts: SX, accepted: SX) -> Values:
+    def _next_clock(self, dt: SX, state: Values, error: SX, attempts: SX, accepted: SX) -> Values:
         """Compute the time reached, the length of the next sub-step, and its limit on growth."""
-        h, complete = now["h"], now["stage"] == STAGES - 1
+        h, complete = state["h"], state["stage"] == STAGES - 1
         time = ca.if_else(
-            accepted, ca.if_else(h < dt - now["time"], now["time"] + h, dt), now["time"]
+            accepted, ca.if_else(h < dt - state["time"], state["time"] + h, dt), state["time"]
         )
         factor = ca.fmin(
-            now["max_growth"], ca.fmax(SHRINK, SAFETY * ca.fmax(error, MIN_ERROR) ** (-1 / 5))
+            state["max_growth"], ca.fmax(SHRINK, SAFETY * ca.fmax(error, MIN_ERROR) ** (-1 / 5))
         )
         share = ca.if_else(
             attempts < self.maximum // 2, 0, (dt - time) / ca.fmax(self.maximum - attempts, 1)
@@ -171,19 +179,19 @@ class DormandPrince(Stepper):
         return {
             "time": time,
             "h": ca.if_else(complete, ca.fmin(ca.fmax(h * factor, share), dt - time), h),
-            "max_growth": ca.if_else(complete, ca.if_else(accepted, GROW, 1), now["max_growth"]),
+            "max_growth": ca.if_else(complete, ca.if_else(accepted, GROW, 1), state["max_growth"]),
         }
 
 
-def stage_start(scene: Scene, start: StepStart, now: Values, slopes: SX) -> StepStart:
+def stage_start(scene: Scene, start: StepStart, state: Values, slopes: SX) -> StepStart:
     """Compute the state at the next stage, given the slopes (nq + nu + 3n, STAGES)."""
     nq, nu = start.q.numel(), start.u.numel()
     weights = [
-        sum((ca.if_else(now["stage"] == k, A[k, j], 0) for k in range(j + 1, STAGES)), SX(0))
+        sum((ca.if_else(state["stage"] == k, A[k, j], 0) for k in range(j + 1, STAGES)), SX(0))
         for j in COLUMNS
     ]
     slope = ca.mtimes(slopes[: nq + nu, : STAGES - 1], ca.vertcat(*weights))
-    memory = ca.if_else(now["stage"] == 0, now["memory"], now["accepted_memory"])
-    mean = runge_kutta.Rate(slope[:nq], slope[nq:], [], memory, now.get("start_contacts"))
-    begin = replace(start, q=now["q"], u=now["u"], dt=now["h"])
-    return runge_kutta.stage_state(scene, begin, mean, mean, now["h"])
+    memory = ca.if_else(state["stage"] == 0, state["memory"], state["accepted_memory"])
+    mean = runge_kutta.Rate(slope[:nq], slope[nq:], [], memory, state.get("start_contacts"))
+    begin = replace(start, q=state["q"], u=state["u"], dt=state["h"])
+    return runge_kutta.stage_state(scene, begin, mean, mean, state["h"])

@@ -126,15 +126,15 @@ class EventDriven(Stepper):
             return self.inside.step(scene, start, builder)
         begin = self._begin(scene, start)
 
-        def turn(now: Values) -> tuple[Values, SX]:
-            end = try_phase(self.inside, scene, start, now, builder)
-            verdict = builder.store("verdict", self._judge_phase(scene, start, now, end))
+        def turn(state: Values) -> tuple[Values, SX]:
+            end = try_phase(self.inside, scene, start, state, builder)
+            verdict = builder.store("verdict", self._judge_phase(scene, start, state, end))
             if scene.law.impulsive:
-                end |= ImpactRecord.from_registers(now).to_registers() | {
-                    "time": now["time"] + now["h"]
+                end |= ImpactRecord.from_registers(state).to_registers() | {
+                    "time": state["time"] + state["h"]
                 }
                 end = resolve_impact(scene, start, end, verdict[1], builder)
-            return self._next_phase(scene, start, now, end, verdict)
+            return self._next_phase(scene, start, state, end, verdict)
 
         end = builder.loop(begin, turn, (self.maximum + 1) * (MAX_TRIES + 1))
         located = (
@@ -160,7 +160,7 @@ class EventDriven(Stepper):
         none = self.empty_impacts(scene, start)
         return begin if none is None else begin | none.to_registers()
 
-    def _judge_phase(self, scene: Scene, start: StepStart, now: Values, end: Values) -> SX:
+    def _judge_phase(self, scene: Scene, start: StepStart, state: Values, end: Values) -> SX:
         """Judge a phase that was tried.
 
         Returns four numbers: whether it is accepted, whether a contact has landed, whether one is
@@ -168,16 +168,16 @@ class EventDriven(Stepper):
         """
         deep, met, lowest = SX(0), SX(0), SX(UNWATCHED_GAP)
         for contact, overrides in zip(
-            contacts_at(scene, start, end), entries(now["contact_override"]), strict=True
+            contacts_at(scene, start, end), entries(state["contact_override"]), strict=True
         ):
             watched = overrides > 0
             deep = ca.logic_or(deep, ca.logic_and(watched, contact.gap < -self.tolerance))
             meets = ca.logic_and(contact.gap <= 0, contact.velocity[0] < 0)
             met = ca.logic_or(met, ca.logic_and(watched, meets))
             lowest = ca.fmin(lowest, ca.if_else(watched, contact.gap, UNWATCHED_GAP))
-        to_the_end = now["h"] >= start.dt - now["time"]
+        to_the_end = state["h"] >= start.dt - state["time"]
         located = ca.logic_and(ca.logic_not(deep), ca.logic_or(met, to_the_end))
-        accepted = ca.logic_or(located, Bracket.from_registers(now).exhausted)
+        accepted = ca.logic_or(located, Bracket.from_registers(state).exhausted)
         landed = ca.logic_and(accepted, ca.logic_or(deep, met))
         return ca.vertcat(accepted, landed, deep, lowest)
 
@@ -205,32 +205,36 @@ class EventDriven(Stepper):
         }
 
     def _next_phase(
-        self, scene: Scene, start: StepStart, now: Values, end: Values, verdict: SX
+        self, scene: Scene, start: StepStart, state: Values, end: Values, verdict: SX
     ) -> tuple[Values, SX]:
         """Choose the next phase if this one is accepted, else shorten or lengthen this one."""
         accepted, landed, deep, lowest = entries(verdict)
-        time = ca.if_else(now["h"] < start.dt - now["time"], now["time"] + now["h"], start.dt)
-        gains = now["gains"] + landed
+        time = ca.if_else(
+            state["h"] < start.dt - state["time"], state["time"] + state["h"], start.dt
+        )
+        gains = state["gains"] + landed
         good = ca.logic_and(ca.logic_not(deep), gains < self.maximum)
 
         # accepted: the state at its end begins the next phase
         after = {key: end[key] for key in ("q", "u", "memory")} | {
-            "impulse": now["impulse"] + end["impulse"],
-            "bilateral": now["bilateral"] + end["bilateral"],
-            **({"joints": now["joints"] + end["joints"]} if "joints" in now else {}),
-            **({"stage": ca.fmax(now["stage"], end["stage"])} if "stage" in now else {}),
-            "converged": ca.fmin(ca.fmin(now["converged"], end["converged"]), good),
+            "impulse": state["impulse"] + end["impulse"],
+            "bilateral": state["bilateral"] + end["bilateral"],
+            **({"joints": state["joints"] + end["joints"]} if "joints" in state else {}),
+            **({"stage": ca.fmax(state["stage"], end["stage"])} if "stage" in state else {}),
+            "converged": ca.fmin(ca.fmin(state["converged"], end["converged"]), good),
             "time": time,
             "h": start.dt - time,
         }
 
         # not accepted: the same phase with another length
-        bracket = Bracket.from_registers(now).narrow(now["h"], lowest + self.tolerance / 2, deep)
-        again = now | bracket.to_registers() | {"h": bracket.guess()}
+        bracket = Bracket.from_registers(state).narrow(
+            state["h"], lowest + self.tolerance / 2, deep
+        )
+        again = state | bracket.to_registers() | {"h": bracket.guess()}
         after |= self._begin_phase(scene, start, end, gains, landed)
         new = {key: ca.if_else(accepted, value, again[key]) for key, value in after.items()}
-        new |= {"gains": gains, "iterations": now["iterations"] + end["iterations"]}
-        new |= {key: end[key] for key in now if key in ImpactRecord.__dataclass_fields__}
+        new |= {"gains": gains, "iterations": state["iterations"] + end["iterations"]}
+        new |= {key: end[key] for key in state if key in ImpactRecord.__dataclass_fields__}
         return new, ca.logic_not(ca.logic_and(accepted, time >= start.dt))
 
 
@@ -241,18 +245,18 @@ def contacts_at(scene: Scene, start: StepStart, state: Values) -> list[Any]:
 
 
 def try_phase(
-    stepper: Stepper, scene: Scene, start: StepStart, now: Values, builder: Builder
+    stepper: Stepper, scene: Scene, start: StepStart, state: Values, builder: Builder
 ) -> Values:
     """Compute the end of a phase of length h."""
-    h, guess = now["h"], start.bilateral * (now["h"] / start.dt)
+    h, guess = state["h"], start.bilateral * (state["h"] / start.dt)
     instant = replace(
         start,
-        q=now["q"],
-        u=now["u"],
-        memory=now["memory"],
+        q=state["q"],
+        u=state["u"],
+        memory=state["memory"],
         dt=h,
         bilateral=guess,
-        evaluation=replace(start.evaluation, overrides=now["contact_override"]),
+        evaluation=replace(start.evaluation, overrides=state["contact_override"]),
     )
     return {
         key: builder.store(key, value)
@@ -273,10 +277,10 @@ def resolve_impact(
     changed = {key: end[key] for key in keys}
     law, impact_scene = scene.law, remove_damping(scene)
 
-    def once(now: Values) -> tuple[Values, SX]:
-        instant = replace(start, q=end["q"], u=now["u"], memory=now["memory"])
+    def once(state: Values) -> tuple[Values, SX]:
+        instant = replace(start, q=end["q"], u=state["u"], memory=state["memory"])
         instant = balance_forces(impact_scene, instant)
-        contacts = enumerate(contacts_at(scene, start, end | now))
+        contacts = enumerate(contacts_at(scene, start, end | state))
         overrides = [
             ca.if_else(law.is_closed(contact, law.memory_of(instant.memory, i)), -1, 1)
             for i, contact in contacts
@@ -284,10 +288,10 @@ def resolve_impact(
         evaluation = replace(instant.evaluation, overrides=ca.vertcat(*overrides))
         instant = replace(instant, evaluation=evaluation)
         new = joints.step_with_joints(impact_scene, instant.q, instant, builder).to_registers()
-        u, sums = new["u"], {key: now[key] + new[key] for key in summed}
-        good = ca.fmin(now["converged"], new["converged"])
-        impacts = ImpactRecord.from_registers(now).with_impact(
-            end["time"], instant.q, now["u"], u, new["impulse"]
+        u, sums = new["u"], {key: state[key] + new[key] for key in summed}
+        good = ca.fmin(state["converged"], new["converged"])
+        impacts = ImpactRecord.from_registers(state).with_impact(
+            end["time"], instant.q, state["u"], u, new["impulse"]
         )
         after = {"u": u, "memory": new["memory"], "converged": good} | sums
         return after | impacts.to_registers(), SX(0)
