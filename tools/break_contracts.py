@@ -30,7 +30,7 @@ def main() -> None:
     parser.add_argument("--dt", type=float, default=0.0025)
     parser.add_argument("--set", nargs="*", default=[])
     options = parser.parse_args()
-    robot = resolve.robot(options.robot)
+    robot = resolve.resolve_robot(options.robot)
     bound = BoundPolicy.of(load_contract(options.policy, None, options.set), robot)
     # the right contract
     accused = diagnose(bound.contract, robot, dt=options.dt).suggestions

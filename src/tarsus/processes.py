@@ -62,10 +62,10 @@ class WorkerPool:
         )
         self._unfinished: set[Future[Any]] = set()
 
-    def submit(self, function: Callable[..., T], *given: Any) -> Future[T]:
+    def submit(self, function: Callable[..., T], *arguments: Any) -> Future[T]:
         """Call a function in a worker; the function must be importable by name."""
         with _block_interrupts():
-            future = self._pool.submit(function, *given)
+            future = self._pool.submit(function, *arguments)
         self._unfinished.add(future)
         future.add_done_callback(self._unfinished.discard)
         return future
@@ -88,9 +88,9 @@ class WorkerPool:
 class ChildProcess:
     """A process that runs an importable function and leads a process group."""
 
-    def __init__(self, function: Callable[..., Any], *given: Any) -> None:
+    def __init__(self, function: Callable[..., Any], *arguments: Any) -> None:
         theirs, self._lifeline = SPAWN.Pipe(duplex=False)
-        self.process = SpawnProcess(target=_run_as_group_leader, args=(theirs, function, given))
+        self.process = SpawnProcess(target=_run_as_group_leader, args=(theirs, function, arguments))
         with _block_interrupts():
             self.process.start()
         theirs.close()
@@ -252,13 +252,13 @@ def _initialize_worker(lifeline: Connection, modules: Sequence[str] = ()) -> Non
 
 
 def _run_as_group_leader(
-    lifeline: Connection, function: Callable[..., Any], given: tuple[Any, ...]
+    lifeline: Connection, function: Callable[..., Any], arguments: tuple[Any, ...]
 ) -> None:
     """Run a function in a new process group."""
     if sys.platform != "win32":
         os.setpgid(0, 0)
     _initialize_worker(lifeline)
-    function(*given)
+    function(*arguments)
 
 
 def _end_with_parent(lifeline: Connection) -> None:

@@ -95,9 +95,9 @@ def member_of_module(package: str, module: str) -> str | None:
     return next((p.name for p in _find_plugins(package).values() if p.module == module), None)
 
 
-def split_names(given: str) -> list[str]:
+def split_names(value: str) -> list[str]:
     """Split a list of names at commas and remove duplicates."""
-    return list(dict.fromkeys(part.strip() for part in given.split(",")))
+    return list(dict.fromkeys(part.strip() for part in value.split(",")))
 
 
 def check_name(package: str, kind: str, name: str, also: tuple[str, ...] = ()) -> None:

@@ -21,7 +21,7 @@ Gains = tuple[ArrayLike, ArrayLike]
 def load_robot(scene: SceneCfg | Robot | str | Path) -> tuple[Robot, str | None]:
     """Return the robot of a scene and its initial keyframe; raise TarsusError without a file."""
     if not isinstance(scene, SceneCfg):
-        return resolve.robot(str(scene) if isinstance(scene, Path) else scene), None
+        return resolve.resolve_robot(str(scene) if isinstance(scene, Path) else scene), None
     parts = {
         "fragment_files": scene.fragment_files,
         "terrain": scene.terrain,
@@ -35,7 +35,7 @@ def load_robot(scene: SceneCfg | Robot | str | Path) -> tuple[Robot, str | None]
         )
     if not scene.model_file:
         raise InvalidValue("the scene must name a model file; set model_file.", "model_file")
-    return resolve.robot(scene.model_file), scene.default_keyframe_name
+    return resolve.resolve_robot(scene.model_file), scene.default_keyframe_name
 
 
 def with_servos(robot: Robot, servos: Gains) -> Robot:

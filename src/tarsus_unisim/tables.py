@@ -84,7 +84,7 @@ class ModelTables:
             return np.zeros(self.made[DELTAS[term]].shape[1:])
         return self._current[term].copy()
 
-    def check(self, rows: NDArray[np.intp], given: Mapping[str, Any]) -> dict[str, Array]:
+    def check(self, rows: NDArray[np.intp], arrays: Mapping[str, Any]) -> dict[str, Array]:
         """Return checked tables, (rows, ...), for these worlds, without writing them.
 
         Raises
@@ -95,11 +95,11 @@ class ModelTables:
             For wrong shapes and numbers.
         """
         # check shapes
-        unknown_terms = sorted(set(given) - self.terms)
+        unknown_terms = sorted(set(arrays) - self.terms)
         if unknown_terms:
             raise UnsupportedError(f"these terms cannot be randomized: {', '.join(unknown_terms)}.")
         new: dict[str, Array] = {}
-        for term, value in given.items():
+        for term, value in arrays.items():
             shape = (len(rows), *self._tail(term))
             array = np.asarray(value).astype(float)
             if array.size != np.prod(shape) or array.shape[:1] != shape[:1]:

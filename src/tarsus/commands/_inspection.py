@@ -54,7 +54,7 @@ def read_contents(robot: Mechanism, law: str) -> dict[str, Any]:
             dict(zip(contents.ACTUATOR_HEAD, row, strict=True))
             for row in contents.actuator_rows(robot)
         ],
-        "solver_stages": list(resolve.law(law).stages[1:]),
+        "solver_stages": list(resolve.resolve_law(law).stages[1:]),
     }
 
 

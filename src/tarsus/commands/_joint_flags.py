@@ -61,9 +61,9 @@ class JointFlags(Group):
 Joints = Annotated[JointFlags, tyro.conf.OmitArgPrefixes, tyro.conf.arg(name="Joint")]
 
 
-def _check_sensors(given: str) -> None:
+def _check_sensors(text: str) -> None:
     """Raise TarsusError unless every name is a sensor or a Python file."""
-    for word in given.split(","):
+    for word in text.split(","):
         SENSOR.check(word.partition(":")[0].strip())
 
 

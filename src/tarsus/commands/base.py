@@ -181,9 +181,9 @@ Settings = Annotated[
 """Values of an option such as `--set`, which may be repeated: one tuple per use."""
 
 
-def collect_settings(given: tuple[tuple[str, ...], ...]) -> list[str]:
+def collect_settings(groups: tuple[tuple[str, ...], ...]) -> list[str]:
     """Collect every NAME=VALUE of an option that may be repeated."""
-    return [setting for group in given for setting in group]
+    return [setting for group in groups for setting in group]
 
 
 Seconds = Annotated[float, number_argument("SECONDS"), argument("SECONDS")]

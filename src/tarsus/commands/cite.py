@@ -74,7 +74,7 @@ def _list_citations(command: Cite) -> list[tuple[str, Citation]]:
         robot_data = getattr(registry.member_module(ROBOTS, "robot", command.robot), "CITATION", "")
     return [
         (f"robot {robot.name}", robot_data),
-        (f"contact law {command.law}", resolve.law(command.law).citation),
-        (f"stepper {command.stepper}", resolve.stepper(command.stepper).citation),
+        (f"contact law {command.law}", resolve.resolve_law(command.law).citation),
+        (f"stepper {command.stepper}", resolve.resolve_stepper(command.stepper).citation),
         (f"gait {registry.name_of(gait)}", getattr(gait, "citation", "")),
     ]

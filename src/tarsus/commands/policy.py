@@ -157,7 +157,7 @@ class PolicyCommand(Command):
         from tarsus.simulation import resolve
 
         if self.robot or contract.robot:
-            contract = fill_gains(contract, resolve.robot(self._robot_of(contract)))
+            contract = fill_gains(contract, resolve.resolve_robot(self._robot_of(contract)))
         if self.write is not None:
             from tarsus.files import write_text
 
@@ -193,7 +193,7 @@ class PolicyCommand(Command):
         from tarsus.policies.binding import BoundPolicy
         from tarsus.simulation import resolve
 
-        return BoundPolicy.of(contract, resolve.robot(self._robot_of(contract)))
+        return BoundPolicy.of(contract, resolve.resolve_robot(self._robot_of(contract)))
 
     def _run(self, contract: Contract) -> int:
         from tarsus.mujoco_runs.simulation import MujocoSimulation

@@ -281,7 +281,7 @@ def _create_tarsus_simulation(
     # the law's own name for its friction coefficient
     notices, parameters = list[WarningRecord](), list[ParameterSetting](command.parameters)
     if command.friction is not None:
-        names = names_with_role(type(resolve.law(command.law)), "friction")
+        names = names_with_role(type(resolve.resolve_law(command.law)), "friction")
         if names:
             parameters.insert(0, (f"law.{names[0]}", command.friction))
         else:

@@ -123,7 +123,7 @@ class View(Command):
             raise InvalidValue(
                 f"--worlds must be from 1 to {MAX_WORLDS}, not {self.worlds}.", "--worlds"
             )
-        vary = variations(self.vary, resolve.law(self.law))
+        vary = variations(self.vary, resolve.resolve_law(self.law))
         robot = self.base.load(name)
         pushed = robot.body_names[:1] if robot.floating else ()
 

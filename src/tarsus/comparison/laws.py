@@ -92,7 +92,7 @@ def parse_laws(names: str) -> dict[str, Law | None]:
     for name in chosen:
         if not name.endswith(registry.PYTHON_SUFFIX):
             registry.check_name(LAWS, "law", name, (PEER, "all"))
-    return {name: None if name == PEER else resolve.law(name) for name in chosen}
+    return {name: None if name == PEER else resolve.resolve_law(name) for name in chosen}
 
 
 def compare(

@@ -19,10 +19,10 @@ REQUIRED_VARIABLES = (
 )
 
 
-def to_float_array(name: str, given: Any) -> Array:
+def to_float_array(name: str, data: Any) -> Array:
     """Convert to an array of numbers; raise InvalidValue for anything else."""
     try:
-        value = np.asarray(given)
+        value = np.asarray(data)
     except ValueError:  # rows of different lengths
         value = np.asarray("")
     if value.dtype.kind not in "fiub":

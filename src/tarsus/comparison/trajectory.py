@@ -132,7 +132,7 @@ def _push_forces(log: xr.Dataset, robot: Robot) -> Array:
 def _instant(stepper: str) -> float | None:
     """Return the fraction of a step at which a stepper evaluates contacts; None for several."""
     known = stepper in registry.names(METHODS)
-    return resolve.stepper(stepper).instant if known else None
+    return resolve.resolve_stepper(stepper).instant if known else None
 
 
 def build_trajectory(arrays: Mapping[str, Any], robot: Robot) -> Trajectory:
@@ -247,9 +247,9 @@ def _find_bodies_of_contact(
     return robot.frame(first if first in ellipsoids else name).body, WORLD
 
 
-def check_finite(name: str, given: Any, shape: tuple[int, ...]) -> Array:
+def check_finite(name: str, data: Any, shape: tuple[int, ...]) -> Array:
     """Convert to a finite array of a shape; raise InvalidValue that names the first bad value."""
-    value = to_float_array(name, given)
+    value = to_float_array(name, data)
     if value.shape != shape:
         raise InvalidValue(
             f"{name} must have shape {shape} for this time and robot, not {value.shape}.", name
@@ -267,15 +267,15 @@ def check_finite(name: str, given: Any, shape: tuple[int, ...]) -> Array:
     return value
 
 
-def _number(name: str, given: Any) -> float:
-    value = to_float_array(name, given)
+def _number(name: str, data: Any) -> float:
+    value = to_float_array(name, data)
     if value.size != 1 or not (value >= 0).all() or not (value <= LARGEST).all():
         raise InvalidValue(f"{name} must be one finite, nonnegative number.", name)
     return float(value.reshape(()))
 
 
-def _friction(given: Any, shape: tuple[int, int]) -> Array:
-    value = to_float_array("mu", given)
+def _friction(data: Any, shape: tuple[int, int]) -> Array:
+    value = to_float_array("mu", data)
     if (
         value.shape not in ((), (1,), shape[1:], shape)
         or not (value >= 0).all()

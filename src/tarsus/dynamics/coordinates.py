@@ -103,11 +103,11 @@ def to_uncut(mechanism: Mechanism, q: Array, u: Array | None = None) -> tuple[Ar
 
 
 def _evaluate(
-    mechanism: Mechanism, to: str, given: Mechanism, q: Array, u: Array | None
+    mechanism: Mechanism, to: str, source: Mechanism, q: Array, u: Array | None
 ) -> tuple[Array, Array]:
     q = np.asarray(q, float)
     u = np.broadcast_to(
-        np.zeros(given.nu) if u is None else np.asarray(u, float), (*q.shape[:-1], given.nu)
+        np.zeros(source.nu) if u is None else np.asarray(u, float), (*q.shape[:-1], source.nu)
     )
     converted = _build_conversion_function(mechanism, to)(q.T, u.T)
     q_new, u_new = (np.array(columns).T for columns in converted)

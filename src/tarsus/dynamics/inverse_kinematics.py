@@ -74,7 +74,7 @@ class FrameTarget:
         return max(counts, default=None)
 
 
-def read_target(name: str, given: object) -> FrameTarget:
+def read_target(name: str, value: object) -> FrameTarget:
     """Check a target: a position, or a pair of a position and a rotation matrix.
 
     Raises
@@ -82,7 +82,7 @@ def read_target(name: str, given: object) -> FrameTarget:
     InvalidValue
         If it has another shape, is not finite, or is not a rotation.
     """
-    pose = given if isinstance(given, tuple) and len(given) == 2 else (given, None)
+    pose = value if isinstance(value, tuple) and len(value) == 2 else (value, None)
     position = _read_numbers(name, pose[0], (3,))
     if pose[1] is None:
         return FrameTarget(name, position, None)
@@ -236,10 +236,10 @@ class _Search:
         return np.linalg.norm(error.reshape(len(error), -1, 3), axis=2).max(1)
 
 
-def _read_numbers(name: str, given: object, shape: tuple[int, ...]) -> Array:
+def _read_numbers(name: str, value: object, shape: tuple[int, ...]) -> Array:
     """Read an array of a shape, or N of them; return (N, *shape)."""
     try:
-        array = np.asarray(given, dtype=float)
+        array = np.asarray(value, dtype=float)
     except (TypeError, ValueError):
         array = np.empty(0)
     if array.shape[-len(shape) :] != shape or array.ndim > len(shape) + 1:

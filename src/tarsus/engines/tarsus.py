@@ -63,7 +63,10 @@ class TarsusEngine(Engine):
         self, law: str, stepper: str, law_object: Law | None = None, threads: int = 1
     ) -> None:
         self.law, self.stepper = law, stepper
-        self._law, self._stepper = law_object or resolve.law(law), resolve.stepper(stepper)
+        self._law, self._stepper = (
+            law_object or resolve.resolve_law(law),
+            resolve.resolve_stepper(stepper),
+        )
         self.order, self._threads = self._stepper.order, threads
         self.not_modeled, self.impulsive = self._law.not_modeled, self._law.impulsive
         self.parameters = frozenset(self._law.parameters())

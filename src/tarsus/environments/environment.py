@@ -130,13 +130,15 @@ class Environment:
         gains: Gains | None = remaining.pop("gains", None)
         defaults: Any = {"precision": "float32", "stiction": False}
         chosen = complete(defaults | remaining)
-        self.task = resolve.task(task)
+        self.task = resolve.resolve_task(task)
         self.dt, self.worlds, self.warnings = (
             time_steps.check_time_step(dt),
             chosen.worlds,
             list[WarningRecord](),
         )
-        requested = default_controller.start_at_keyframe(resolve.robot(robot), chosen.keyframe)
+        requested = default_controller.start_at_keyframe(
+            resolve.resolve_robot(robot), chosen.keyframe
+        )
         standing, _ = default_controller.prepare(requested, None, self.dt, self.warnings)
         if reason := self.task.why_unsuitable(standing):
             raise IncompatibleOptions(
@@ -145,12 +147,14 @@ class Environment:
         self.law, standing = file_material.law_for_robot(law, standing, self.warnings)
         self.task = self.task.fit(standing)
         self.robot = self.task.prepare(standing)
-        self.terrain, stepping = resolve.terrain(terrain), resolve.stepper(stepper)
+        self.terrain, stepping = resolve.resolve_terrain(terrain), resolve.resolve_stepper(stepper)
         steps = self._count_steps()
         # compile the control period
         named = self.task.contacts(self.robot) if chosen.contacts is None else chosen.contacts
         contacts = select_candidates(self.robot, named, self.warnings)
-        scene = resolve.scene(self.robot, (self.law, self.terrain, stepping), contacts, chosen)
+        scene = resolve.create_scene(
+            self.robot, (self.law, self.terrain, stepping), contacts, chosen
+        )
         stand = _standing_coordinates(scene, np.array(self.robot.keyframes["stand"], dtype=float))
         work = reuse_plan(
             ControlPlan(

@@ -189,7 +189,7 @@ def rank_laws(
 
 def configured_law(name: str, model: Mapping[str, Any]) -> tuple[Law, frozenset[str]]:
     """Configure a law with the parameters that [model] gives it; return it and their names."""
-    law = resolve.law(name)
+    law = resolve.resolve_law(name)
     given = {n.partition(".")[2]: v for n, v in model.items() if n.startswith("law.")}
     known = {n: v for n, v in given.items() if n in declared_fields(type(law))}
     return (replace(law, **known) if known else law), frozenset(known)

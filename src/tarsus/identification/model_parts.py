@@ -33,7 +33,7 @@ REJECTED_OPTIONS = (
 def robot_in(model: Mapping[str, Any], log: Any) -> Robot:
     """Load the robot of the specification, or that of the log."""
     if "robot" in model:
-        return resolve.robot(model["robot"], **fixed_base.base_options(model))
+        return resolve.resolve_robot(model["robot"], **fixed_base.base_options(model))
     for name in fixed_base.ENTRIES:
         if name in model:
             raise IncompatibleOptions(
@@ -85,7 +85,7 @@ def model_parts(model: Mapping[str, Any], log: Any, robot: Robot, step: float) -
 
 def _part(kind: str, model: Mapping[str, Any], recorded: Mapping[str, Any], default: str) -> Any:
     """Create a law, terrain or stepper: as specified, as recorded, or the default."""
-    make: Any = getattr(resolve, kind)
+    make: Any = getattr(resolve, f"resolve_{kind}")
     if kind in model:
         return make(model[kind])
     where = recorded.get(f"{kind}_class")

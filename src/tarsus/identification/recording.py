@@ -112,12 +112,12 @@ def open_log(path: Path) -> Any:
     return read_log(path)
 
 
-def motion_log(given: Any, robot: Robot, action: str = "") -> MotionLog:
+def motion_log(log: Any, robot: Robot, action: str = "") -> MotionLog:
     """Convert a log of one world, or arrays, to a motion.
 
     Parameters
     ----------
-    given
+    log
         A log, or arrays `time`, `q` (or `qpos`), `u` (`qvel`) and `action` (`ctrl`).
     robot
         The robot.
@@ -129,14 +129,14 @@ def motion_log(given: Any, robot: Robot, action: str = "") -> MotionLog:
     TarsusError
         For arrays that are missing or do not fit the robot.
     """
-    if isinstance(given, xr.Dataset):
-        return _of_dataset(check_log(given, ("q", "u")), robot, action)
-    if not isinstance(given, Mapping):
+    if isinstance(log, xr.Dataset):
+        return _of_dataset(check_log(log, ("q", "u")), robot, action)
+    if not isinstance(log, Mapping):
         raise InvalidValue(
-            f"a log must be a file, an xarray Dataset or a mapping of arrays, not {given!r}.",
+            f"a log must be a file, an xarray Dataset or a mapping of arrays, not {log!r}.",
             "logs",
         )
-    arrays = {ALIASES.get(str(name), str(name)): value for name, value in given.items()}
+    arrays = {ALIASES.get(str(name), str(name)): value for name, value in log.items()}
     name = action or ("action" if "action" in arrays else "tau")
     if missing_names := [n for n in ("time", "q", "u") if n not in arrays]:
         raise InvalidFile(f"the log lacks {', '.join(missing_names)}.", missing_names[0])

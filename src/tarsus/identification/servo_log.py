@@ -39,12 +39,12 @@ DEGREE_RATIO = 4.0  # angles so far beyond the range of the joints are in degree
 ORDER_MARGIN = 0.5  # correlation by which another column must fit better
 
 
-def read_servo_log(given: Path | Mapping[str, Any], robot: Robot) -> MotionLog:
+def read_servo_log(log: Path | Mapping[str, Any], robot: Robot) -> MotionLog:
     """Read a log of measured joint angles and targets.
 
     Parameters
     ----------
-    given
+    log
         File (.npz, .csv or .parquet), or arrays by name.
     robot
         Robot with a fixed base; its joints give names, order and ranges.
@@ -64,7 +64,7 @@ def read_servo_log(given: Path | Mapping[str, Any], robot: Robot) -> MotionLog:
     TarsusWarning
         If the log was repaired.
     """
-    arrays = open_log(given) if isinstance(given, Path) else given
+    arrays = open_log(log) if isinstance(log, Path) else log
     if not isinstance(arrays, Mapping) or "q_start" in arrays:
         raise Unsupported(
             "servos are identified from a table or .npz file with time, q and q_desired; use a spec"

@@ -114,15 +114,15 @@ def read_spec(path: Path) -> IdentificationSpec:
     return spec
 
 
-def parse_spec(given: Mapping[str, Any], folder: Path = Path()) -> IdentificationSpec:
+def parse_spec(tables: Mapping[str, Any], folder: Path = Path()) -> IdentificationSpec:
     """Parse the tables of a TOML file; paths are relative to `folder`."""
-    for table, value in given.items():
+    for table, value in tables.items():
         if table not in TABLES:
             raise unknown_name_error("table of an identification", table, TABLES)
         if not isinstance(value, Mapping):
             raise InvalidValue(f"[{table}] must be a table, not {value!r}.", table)
     # log and model
-    log = given.get("log", {})
+    log = tables.get("log", {})
     for name in log:
         if name not in LOG:
             raise unknown_name_error("entry of [log]", name, LOG)
@@ -133,7 +133,7 @@ def parse_spec(given: Mapping[str, Any], folder: Path = Path()) -> Identificatio
             f"log.files must be a path or a list of paths, not {files!r}.", "log.files"
         )
     span = tuple(_seconds(f"log.{name}", log.get(name)) for name in ("from", "to"))
-    model = dict(_flat("", given.get("model", {})))
+    model = dict(_flat("", tables.get("model", {})))
     for name in model:
         part, dot, _ = name.partition(".")
         if not (dot and part in PARTS) and name not in MODEL:
@@ -144,25 +144,25 @@ def parse_spec(given: Mapping[str, Any], folder: Path = Path()) -> Identificatio
             model[name] = str((folder / model[name]).resolve())
     fixed_base.base_options(model)
     # unknowns, comparison and search
-    compare = given.get("compare", {"q": 1e-3, "u": 1e-2})
+    compare = tables.get("compare", {"q": 1e-3, "u": 1e-2})
     return IdentificationSpec(
-        read_unknowns(_ranges(given.get("free", {}))),
+        read_unknowns(_ranges(tables.get("free", {}))),
         tuple(str((folder / f).resolve()) for f in files),
         (span[0], span[1]),
         _seconds("log.sample", log.get("sample")),
         str(log.get("action", "")),
         model,
         compare,
-        _search(given.get("search", {})),
+        _search(tables.get("search", {})),
     )
 
 
-def _search(given: Mapping[str, Any]) -> dict[str, Any]:
+def _search(table: Mapping[str, Any]) -> dict[str, Any]:
     """Complete the entries of [search] with their defaults."""
-    for name in given:
+    for name in table:
         if name not in SEARCH:
             raise unknown_name_error("entry of [search]", name, SEARCH)
-    entries = {**SEARCH, **given}
+    entries = {**SEARCH, **table}
     if entries["method"] not in METHODS:
         raise unknown_name_error("method", str(entries["method"]), METHODS)
     if not isinstance(entries["starts"], bool):

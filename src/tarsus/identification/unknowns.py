@@ -138,8 +138,8 @@ def _names(name: str) -> Iterable[str]:
     return [name]
 
 
-def _unknown(name: str, given: Mapping[str, Any]) -> Unknown:
-    known: dict[str, Any] = dict(given)
+def _unknown(name: str, table: Mapping[str, Any]) -> Unknown:
+    known: dict[str, Any] = dict(table)
     if name.startswith("inertia."):
         known = {"low": -INERTIA_RANGE, "high": INERTIA_RANGE, **known}
     if not {"low", "high"} <= set(known):

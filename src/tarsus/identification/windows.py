@@ -45,40 +45,40 @@ class Noise:
         return np.concatenate([q, u])
 
 
-def read_noise(given: Mapping[str, Any], mechanism: Mechanism) -> Noise:
+def read_noise(table: Mapping[str, Any], mechanism: Mechanism) -> Noise:
     """Read the noise of the table [compare].
 
     q and u are numbers, or tables { position, attitude, joints }; force is a number.
     """
-    for name in given:
+    for name in table:
         if name not in ("q", "u", "force"):
             raise unknown_name_error("entry of [compare]", name, ("q", "u", "force"))
-    if not {"q", "u"} & set(given):
+    if not {"q", "u"} & set(table):
         raise InvalidValue(
             "[compare] must give the noise of q or u, such as q = 0.001, u = 0.01.", "compare"
         )
-    q, u = (_velocity_noise(n, given[n], mechanism) if n in given else None for n in ("q", "u"))
-    force = check_positive("compare.force", given["force"]) if "force" in given else None
+    q, u = (_velocity_noise(n, table[n], mechanism) if n in table else None for n in ("q", "u"))
+    force = check_positive("compare.force", table["force"]) if "force" in table else None
     return Noise(q, u, force)
 
 
-def _velocity_noise(name: str, given: Any, mechanism: Mechanism) -> Array:
+def _velocity_noise(name: str, table: Any, mechanism: Mechanism) -> Array:
     """Expand the noise to one number for each velocity."""
-    if not isinstance(given, Mapping):
-        return np.full(mechanism.nu, check_positive(f"compare.{name}", given))
-    for key in given:
+    if not isinstance(table, Mapping):
+        return np.full(mechanism.nu, check_positive(f"compare.{name}", table))
+    for key in table:
         if key not in GROUPS:
             raise unknown_name_error(f"entry of compare.{name}", key, GROUPS)
     noise = np.zeros(mechanism.nu)
     for body, velocities in zip(mechanism.bodies, mechanism.u_slices, strict=True):
         kinds = {"free": ["position"] * 3 + ["attitude"] * 3, "ball": ["attitude"] * 3}
         for k, group in enumerate(kinds.get(body.joint.kind, ["joints"] * body.joint.nu)):
-            if group not in given:
+            if group not in table:
                 raise InvalidValue(
                     f"compare.{name} must give the noise of {group} for this robot.",
                     f"compare.{name}.{group}",
                 )
-            noise[velocities.start + k] = check_positive(f"compare.{name}.{group}", given[group])
+            noise[velocities.start + k] = check_positive(f"compare.{name}.{group}", table[group])
     return noise
 
 

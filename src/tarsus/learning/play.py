@@ -128,7 +128,7 @@ def with_settings(
     TarsusError
         If a parameter does not exist or has no effect on trials.
     """
-    ground = resolve.terrain(terrain)
+    ground = resolve.resolve_terrain(terrain)
     if not settings:
         return policy, ground
     task = task_from_metadata(policy.about)

@@ -45,7 +45,7 @@ def with_training_defaults(fields: Mapping[str, Any]) -> TrainingSpec:
     given: dict[str, Any] = {name: value for name, value in fields.items() if value is not None}
     plain = TrainingSpec(**given)
     robot = plain.standing_robot()
-    task = resolve.task(plain.task)
+    task = resolve.resolve_task(plain.task)
     if task.why_unsuitable(robot):
         return plain  # the environment reports the reason
     advice = task.training_defaults(robot)

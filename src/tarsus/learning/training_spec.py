@@ -70,7 +70,7 @@ class TrainingSpec:
 
         Notices about the contact numbers of the robot's file are appended to `notices`.
         """
-        task = resolve.task(self.task)
+        task = resolve.resolve_task(self.task)
         method = registry.create(METHODS, "method", self.method, Method)
         law, _ = file_material.law_for_robot(
             self.law, self._robot, [] if notices is None else notices
@@ -88,7 +88,7 @@ class TrainingSpec:
 
     @cached_property
     def _robot(self) -> Robot:
-        return resolve.robot(self.robot)
+        return resolve.resolve_robot(self.robot)
 
     def create_environment(self, threads: int) -> Environment:
         """Create the worlds to train in."""
@@ -170,7 +170,7 @@ def task_from_metadata(metadata: Mapping[str, Any]) -> LearningTask:
     """
     # the task and its stored parameters
     spec = spec_from_metadata(metadata)[0]
-    task = resolve.task(spec.task)
+    task = resolve.resolve_task(spec.task)
     names, stored = parameters.declared_fields(type(task)), metadata.get(PARAMETERS)
     if stored is None:
         text = "this policy does not record its task's parameters: current defaults are used."

@@ -53,7 +53,7 @@ class WorldBatch:
                 f" {type(model).__name__}.",
                 "model",
             )
-        robot = resolve.robot(str(model) if isinstance(model, Path) else model)
+        robot = resolve.resolve_robot(str(model) if isinstance(model, Path) else model)
         supported = robot.file_actuators and all(a.is_simulated for a in robot.file_actuators)
         given = {"dt": DEFAULT_DT, "actuators": FILE if supported else MOTOR} | options
         threads = nthread or os.cpu_count() or 1

@@ -90,7 +90,7 @@ class MujocoSimulation:
     ) -> None:
         # what is simulated
         self.warnings: list[WarningRecord] = []
-        whole = resolve.robot(robot)
+        whole = resolve.resolve_robot(robot)
         if dt is None:
             dt = default_controller.default_time_step(whole, controller)
         self.dt = time_steps.check_time_step(dt)
@@ -100,7 +100,7 @@ class MujocoSimulation:
             replaced = assigned_names(parameters, "engine", MujocoSettings())
             settings = MujocoSettings.from_file(whole, self.warnings, None, replaced)
         parts = {"engine": settings, "gait": prepared[1]}
-        parts = set_parameters(parts | {"terrain": resolve.terrain(terrain)}, parameters)
+        parts = set_parameters(parts | {"terrain": resolve.resolve_terrain(terrain)}, parameters)
         self.settings, self.controller, self.terrain = parts.values()
         self.robot = _with_contacts(prepared[0], self.terrain, contacts, self.warnings)
         self.control = ClosedLoop(self.robot, self.controller, self.dt)

@@ -145,20 +145,22 @@ class Planner:
         self.goal: Goal = _resolve(GOALS, "goal", goal, Goal)
         self.method: SamplingMethod = _resolve(METHODS, "method", method, SamplingMethod)
         self.dt, self.warnings = time_steps.check_time_step(dt), list[WarningRecord]()
-        requested = resolve.robot(robot)
+        requested = resolve.resolve_robot(robot)
         chosen = _complete_options(remaining, requested)
         requested = default_controller.start_at_keyframe(requested, chosen.keyframe)
         requested, _ = default_controller.prepare(requested, None, self.dt, self.warnings)
         self.law, self.robot = file_material.law_for_robot(law, requested, self.warnings)
-        self.terrain = resolve.terrain(terrain or self.goal.ground() or "plane")
+        self.terrain = resolve.resolve_terrain(terrain or self.goal.ground() or "plane")
         if reason := self.goal.why_unsuitable(self.robot):
             raise Unsupported(
                 f"{self.robot.name!r} is not suitable for this goal: {reason}", self.robot.name
             )
         # compile the rollouts
-        stepper = resolve.stepper("midpoint")
+        stepper = resolve.resolve_stepper("midpoint")
         contacts = select_candidates(self.robot, chosen.contacts, self.warnings)
-        scene = resolve.scene(self.robot, (self.law, self.terrain, stepper), contacts, chosen)
+        scene = resolve.create_scene(
+            self.robot, (self.law, self.terrain, stepper), contacts, chosen
+        )
         stand = np.asarray(self.robot.keyframes["stand"], float)
         choices = Plan(scene, stepper, None), {"q": stand}, self.dt, chosen.self_collision
         self.warnings += setup_warnings.choice_warnings(*choices)
@@ -368,7 +370,7 @@ class Planner:
         return Proposal(mean, spread, 0.0, self._symmetries, self._strides)
 
 
-def _complete_options(given: dict[str, Any], robot: Robot) -> Any:
+def _complete_options(options: dict[str, Any], robot: Robot) -> Any:
     """Complete the options of the planner's simulation.
 
     Raises
@@ -378,8 +380,8 @@ def _complete_options(given: dict[str, Any], robot: Robot) -> Any:
     """
     defaults: Any = {"precision": "float32", "stiction": False, "limits": False}
     defaults |= {"contacts": [foot.name for foot in find_feet(robot)], "threads": usable_cores()}
-    chosen = complete(defaults | given)
-    if rejected := sorted(given.keys() - ACCEPTED):
+    chosen = complete(defaults | options)
+    if rejected := sorted(options.keys() - ACCEPTED):
         raise UnknownName(
             f"a planner does not accept {', '.join(rejected)}; of Simulation's options it accepts"
             f" {', '.join(ACCEPTED)}.",
@@ -396,8 +398,8 @@ def _collect_joint_ranges(robot: Robot) -> tuple[Array, Array]:
     return low, high
 
 
-def _resolve(package: str, kind: str, given: Any, family: type[T]) -> T:
+def _resolve(package: str, kind: str, value: Any, family: type[T]) -> T:
     """Resolve a goal or method given as an object, by name, or as a user's file (.py)."""
-    if isinstance(given, family):
-        return given
-    return registry.create(package, kind, str(given), family)
+    if isinstance(value, family):
+        return value
+    return registry.create(package, kind, str(value), family)

@@ -170,7 +170,9 @@ def run_engine(policy: BoundPolicy, name: str, engine: PolicyEngine, plan: Trial
     except TarsusError as error:
         return EngineRun(EngineResult(name, plan.dt, failure=str(error)))
     falls = tuple(np.sort(done.fell[np.isfinite(done.fell)]).tolist())
-    observed = events.measure_events(policy, done, height_function(resolve.terrain("plane")))
+    observed = events.measure_events(
+        policy, done, height_function(resolve.resolve_terrain("plane"))
+    )
     return EngineRun(EngineResult.of(name, plan.dt, done), falls, observed)
 
 

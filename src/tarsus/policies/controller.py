@@ -66,7 +66,7 @@ class PolicyController:
         settings: Sequence[str] = (),
         terrain: Terrain | str = "plane",
     ) -> None:
-        self.robot = resolve.robot(robot)
+        self.robot = resolve.resolve_robot(robot)
         if not isinstance(policy, Contract):
             policy = load_contract(policy, config, settings)
         self.bound = BoundPolicy.of(policy, self.robot)
@@ -75,7 +75,7 @@ class PolicyController:
             raise InvalidValue("command must be three finite numbers.", "command")
         self._q_indices, self._u_indices = self.bound.motor_indices
         self._servos = ServoArrays.of(self.bound.servos)
-        self._heights = height_function(resolve.terrain(terrain))
+        self._heights = height_function(resolve.resolve_terrain(terrain))
         self._observes_contacts = any(
             term.name == "foot_contacts" for term in self.bound.contract.ordered_terms
         )

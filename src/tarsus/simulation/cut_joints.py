@@ -80,7 +80,9 @@ def uncut_state(mechanism: Mechanism, worlds: Backend) -> tuple[Array, Array]:
     return coordinates.to_uncut(mechanism, worlds.get("q"), worlds.get("u"))
 
 
-def to_registers(mechanism: Mechanism, worlds: Backend, given: Mapping[str, Any]) -> dict[str, Any]:
+def to_registers(
+    mechanism: Mechanism, worlds: Backend, values: Mapping[str, Any]
+) -> dict[str, Any]:
     """Convert q and u in values to the coordinates of the registers.
 
     A q of the whole robot without u keeps the joint rates, a u without q the joint angles. Warns if
@@ -88,11 +90,11 @@ def to_registers(mechanism: Mechanism, worlds: Backend, given: Mapping[str, Any]
     """
     # coordinates of the cut robot need no conversion
     uncut = mechanism.uncut
-    state: dict[str, Any] = {name: given[name] for name in ("q", "u") if name in given}
+    state: dict[str, Any] = {name: values[name] for name in ("q", "u") if name in values}
     sizes = {} if uncut is None else {"q": uncut.nq, "u": uncut.nu}
     if not any(np.shape(value)[-1:] == (sizes.get(name),) for name, value in state.items()):
         _warn_if_open(mechanism, state, worlds)
-        return dict(given)
+        return dict(values)
     # take what is not given from the registers
     current = {"q": worlds.get("q"), "u": worlds.get("u")}
     as_cut = {
@@ -112,7 +114,7 @@ def to_registers(mechanism: Mechanism, worlds: Backend, given: Mapping[str, Any]
     q, u = coordinates.to_cut(mechanism, *both)
     moved = {"q": q, "u": u}
     _warn_if_open(mechanism, moved, worlds)
-    return dict(given) | moved
+    return dict(values) | moved
 
 
 def _warn_if_open(mechanism: Mechanism, state: Mapping[str, Any], worlds: Backend) -> None:

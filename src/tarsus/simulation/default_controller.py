@@ -48,7 +48,7 @@ ControllerChoice = Controller | Callable[..., Any] | str | None
 
 
 def prepare(
-    robot: Robot, given: ControllerChoice, dt: float, records: list[WarningRecord]
+    robot: Robot, controller: ControllerChoice, dt: float, records: list[WarningRecord]
 ) -> tuple[Robot, Any]:
     """Prepare the robot with a keyframe to start from, and the controller.
 
@@ -61,7 +61,7 @@ def prepare(
     ----------
     robot
         The robot.
-    given
+    controller
         "auto" for the default gait, the name of a gait, a Controller, a function, or None.
     dt
         Longest time for which a torque is constant, in s.
@@ -71,10 +71,10 @@ def prepare(
     # posture and gait
     built_in = _is_built_in(robot)
     robot, of_posture = with_standing_keyframe(robot)
-    auto = isinstance(given, str) and given == AUTO
-    name = _choose_default_gait(robot, built_in, records) if auto else given
+    auto = isinstance(controller, str) and controller == AUTO
+    name = _choose_default_gait(robot, built_in, records) if auto else controller
     records += of_posture
-    gait: Any = resolve.controller(name)
+    gait: Any = resolve.resolve_controller(name)
     # gains
     named = isinstance(name, str) and not name.endswith(registry.PYTHON_SUFFIX)
     if named and not (built_in and robot.name == REFERENCE_ROBOT):
@@ -82,7 +82,7 @@ def prepare(
     return robot, gait
 
 
-def default_time_step(robot: Robot, given: ControllerChoice) -> float:
+def default_time_step(robot: Robot, controller: ControllerChoice) -> float:
     """Choose the step size for a robot and its controller, in s.
 
     The step of the robot's file is used if it is at most `MAX_FILE_DT`. Without one, the step is
@@ -93,13 +93,13 @@ def default_time_step(robot: Robot, given: ControllerChoice) -> float:
     ----------
     robot
         The robot.
-    given
+    controller
         As in `prepare`.
     """
     if robot.timestep is not None and robot.timestep <= MAX_FILE_DT:
         return robot.timestep
     records = list[WarningRecord]()
-    fitted, gait = prepare(robot, given, DEFAULT_DT, records)
+    fitted, gait = prepare(robot, controller, DEFAULT_DT, records)
     if not any(record.code == SOFT for record in records):
         return DEFAULT_DT
     # joints of the legs among the soft ones

@@ -26,7 +26,7 @@ CACHE_SIZE = 64  # robots
 
 
 def law_for_robot(
-    given: Law | str,
+    law: Law | str,
     robot: Robot,
     records: list[WarningRecord],
     parameters: Sequence[ParameterSetting] = (),
@@ -40,7 +40,7 @@ def law_for_robot(
 
     Parameters
     ----------
-    given
+    law
         Name of a law, or a law.
     robot
         The robot.
@@ -51,8 +51,8 @@ def law_for_robot(
     flags
         Command-line option for a parameter, where it is not `--set`.
     """
-    chosen, files = resolve.law(given), robot.files
-    by_name = isinstance(given, str) and not given.endswith(registry.PYTHON_SUFFIX)
+    chosen, files = resolve.resolve_law(law), robot.files
+    by_name = isinstance(law, str) and not law.endswith(registry.PYTHON_SUFFIX)
     law_parameters = chosen.parameters()
     friction = next(
         (name for name in names_with_role(type(chosen), "friction") if name in law_parameters), None

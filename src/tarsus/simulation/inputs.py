@@ -78,7 +78,7 @@ def check_action(torques: Any, name: str, worlds: Backend) -> Any:
 
 def check_numbers(
     what: str,
-    given: Any,
+    numbers: Any,
     shapes: Sequence[tuple[int, ...]],
     worlds: Backend,
     subject: str | None = None,
@@ -89,7 +89,7 @@ def check_numbers(
     ----------
     what
         Name of the value in messages.
-    given
+    numbers
         Value given by the user.
     shapes
         Allowed shapes.
@@ -105,12 +105,12 @@ def check_numbers(
     """
     subject = what if subject is None else subject
     try:
-        value = worlds.arrays.asarray(given, float)
+        value = worlds.arrays.asarray(numbers, float)
     except (TypeError, ValueError):
         value = None
-    if value is None or given is None:
+    if value is None or numbers is None:
         kind = "a number" if () in shapes else "numbers"
-        raise InvalidValue(f"{what} must be {kind}, not {given!r}.", subject)
+        raise InvalidValue(f"{what} must be {kind}, not {numbers!r}.", subject)
     if value.shape not in shapes:
         several = worlds.count > 1
         if () in shapes:

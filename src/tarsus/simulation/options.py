@@ -142,7 +142,7 @@ def options_section(indent: str) -> str:
 POSITIONAL = ("law", "stepper", "terrain", "controller", "dt")  # for suggestions
 
 
-def complete(given: Options) -> SimpleNamespace:
+def complete(options: Options) -> SimpleNamespace:
     """Check options and fill in the defaults.
 
     Raises
@@ -151,10 +151,10 @@ def complete(given: Options) -> SimpleNamespace:
         If an option is unknown, or its value is not allowed.
     """
     known = declared_options()
-    for name in given:
+    for name in options:
         if name not in known:
             raise unknown_name_error("option", name, (*known, *POSITIONAL))
-    chosen = SimpleNamespace(**{name: option.default for name, option in known.items()} | given)
+    chosen = SimpleNamespace(**{name: option.default for name, option in known.items()} | options)
     _normalize_lists(chosen)
     if chosen.precision is not None and str(chosen.precision) not in PRECISIONS:
         raise unknown_name_error("precision", str(chosen.precision), PRECISIONS)

@@ -40,19 +40,21 @@ def as_list(parameters: Mapping[str, Any] | Sequence[ParameterSetting]) -> list[
     return list(parameters.items() if isinstance(parameters, Mapping) else parameters)
 
 
-def split_assignment(given: ParameterSetting) -> tuple[str, Any]:
+def split_assignment(setting: ParameterSetting) -> tuple[str, Any]:
     """Split an assignment into name and value, which is text if NAME=VALUE was given."""
-    if isinstance(given, tuple) and len(given) == 2 and isinstance(given[0], str):
-        return given
-    name, equals, value = given.partition("=") if isinstance(given, str) else ("", "", "")
+    if isinstance(setting, tuple) and len(setting) == 2 and isinstance(setting[0], str):
+        return setting
+    name, equals, value = setting.partition("=") if isinstance(setting, str) else ("", "", "")
     if not equals:
         raise InvalidValue(
-            f"parameters are set as NAME=VALUE, such as kp=60, not {given!r}.", "parameters"
+            f"parameters are set as NAME=VALUE, such as kp=60, not {setting!r}.", "parameters"
         )
     return name, value
 
 
-def set_parameters(parts: Mapping[str, Any], given: Sequence[ParameterSetting]) -> dict[str, Any]:
+def set_parameters(
+    parts: Mapping[str, Any], settings: Sequence[ParameterSetting]
+) -> dict[str, Any]:
     """Set parameters of the parts of a run.
 
     A name that several parts have belongs to the first. "law.NAME", "gait.NAME" and so on, or the
@@ -63,7 +65,7 @@ def set_parameters(parts: Mapping[str, Any], given: Sequence[ParameterSetting]) 
     ----------
     parts
         Parts by kind, such as "law".
-    given
+    settings
         Assignments.
 
     Raises
@@ -75,7 +77,7 @@ def set_parameters(parts: Mapping[str, Any], given: Sequence[ParameterSetting]) 
     """
     changes: dict[str, dict[str, Any]] = {whose: {} for whose in parts}
     known = run_parts(parts)
-    for one in given:
+    for one in settings:
         whose, name, value = resolve_assignment(one, known)
         if name in changes[whose]:
             raise InvalidValue(f"{name} of the {whose} is set twice; keep one.", name)
@@ -100,7 +102,7 @@ def _collect_declared(part: Any) -> Mapping[str, Parameter]:
     return parameters.declared_fields(type(part)) if is_dataclass(part) else {}
 
 
-def resolve_assignment(given: ParameterSetting, parts: Sequence[RunPart]) -> Assignment:
+def resolve_assignment(setting: ParameterSetting, parts: Sequence[RunPart]) -> Assignment:
     """Find the first part that has the parameter of an assignment.
 
     Raises
@@ -108,7 +110,7 @@ def resolve_assignment(given: ParameterSetting, parts: Sequence[RunPart]) -> Ass
     UnknownName
         If no part has such a parameter.
     """
-    full, value = split_assignment(given)
+    full, value = split_assignment(setting)
     whose, dot, name = full.rpartition(".")
     for part in parts:
         if name in part.parameters and (not dot or whose in part[:2]):
@@ -116,15 +118,15 @@ def resolve_assignment(given: ParameterSetting, parts: Sequence[RunPart]) -> Ass
     raise _unknown_parameter_error(full, parts)
 
 
-def assigned_names(given: Sequence[ParameterSetting], whose: str, part: Any) -> set[str]:
+def assigned_names(settings: Sequence[ParameterSetting], whose: str, part: Any) -> set[str]:
     """List the parameters of a part that assignments set; the part is searched first."""
-    names = (split_assignment(one)[0].rpartition(".") for one in given)
+    names = (split_assignment(one)[0].rpartition(".") for one in settings)
     return {name for of, _, name in names if of in ("", whose, parameters.name_of(part))}
 
 
-def check_unambiguous(given: Sequence[ParameterSetting], parts: Sequence[RunPart]) -> None:
+def check_unambiguous(settings: Sequence[ParameterSetting], parts: Sequence[RunPart]) -> None:
     """Raise InvalidValue for a parameter that several parts have."""
-    for one in given:
+    for one in settings:
         name, value = split_assignment(one)
         having = [part for part in parts if name in part.parameters]
         if len(having) > 1:
@@ -150,12 +152,12 @@ def _unknown_parameter_error(name: str, parts: Sequence[RunPart]) -> UnknownName
     return UnknownName(f"no part of this run has a parameter named {quote(name)}; {hint}", name)
 
 
-def _field_value(owner: str, declaration: Parameter, given: Any) -> Any:
+def _field_value(owner: str, declaration: Parameter, value: Any) -> Any:
     """Convert the value of a field; the class of its owner checks it."""
-    if not isinstance(given, str):
-        one = isinstance(given, int | float) and not isinstance(given, bool)
-        return float(given) if one and not declaration.is_integer else given
-    return _parse(owner, declaration, given)
+    if not isinstance(value, str):
+        one = isinstance(value, int | float) and not isinstance(value, bool)
+        return float(value) if one and not declaration.is_integer else value
+    return _parse(owner, declaration, value)
 
 
 def _parse(owner: str, declaration: Parameter, text: str) -> Any:

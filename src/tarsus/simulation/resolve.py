@@ -41,62 +41,62 @@ WORLD_FILE = ".xml"
 T = TypeVar("T")
 
 
-def robot(given: Robot | Mechanism | str, **options: Any) -> Robot:
+def resolve_robot(value: Robot | Mechanism | str, **options: Any) -> Robot:
     """Load a robot if a name or path is given.
 
     Parameters
     ----------
-    given
+    value
         A robot, a mechanism, the name of a built-in robot, or the path of a model file.
     **options
         Options of `tarsus.load`, for a name or path.
     """
-    if not isinstance(given, Mechanism):
-        return robots.load(_check_type("robot", given, Robot, str, os.PathLike), **options)
+    if not isinstance(value, Mechanism):
+        return robots.load(_check_type("robot", value, Robot, str, os.PathLike), **options)
     if options:
         raise IncompatibleOptions(
-            f"{given.name!r} is already loaded; pass {', '.join(options)} to tarsus.load instead.",
+            f"{value.name!r} is already loaded; pass {', '.join(options)} to tarsus.load instead.",
             next(iter(options)),
         )
-    return given if isinstance(given, Robot) else Robot.of(given)
+    return value if isinstance(value, Robot) else Robot.of(value)
 
 
 @contextmanager
-def ignore_own_ground(given: object, ground: object) -> Iterator[None]:
+def ignore_own_ground(source: object, ground: object) -> Iterator[None]:
     """Hide the warning about ignored world geometry if the terrain is the same file."""
     file = ground.file if isinstance(ground, World) else ground
     world = isinstance(file, str) and file.endswith(WORLD_FILE)
-    named = isinstance(given, str | os.PathLike)
-    same = world and named and os.path.realpath(str(file)) == os.path.realpath(str(given))
+    named = isinstance(source, str | os.PathLike)
+    same = world and named and os.path.realpath(str(file)) == os.path.realpath(str(source))
     with warnings.catch_warnings() if same else nullcontext():
         if same:
             warnings.simplefilter("ignore", WorldGeometryIgnored)
         yield
 
 
-def law(given: Law | str) -> Law:
+def resolve_law(value: Law | str) -> Law:
     """Create a law with its defaults if a name or the path of a user's file is given."""
-    if not isinstance(given, str):
-        return _check_type("law", given, Law)
-    return registry.create(LAWS, "law", given, Law)
+    if not isinstance(value, str):
+        return _check_type("law", value, Law)
+    return registry.create(LAWS, "law", value, Law)
 
 
-def apply_material(given: Law, material: Mapping[str, float]) -> tuple[Law, list[str]]:
+def apply_material(law: Law, material: Mapping[str, float]) -> tuple[Law, list[str]]:
     """Set the law's parameters; warn about parameters that it does not have."""
-    known = given.parameters()
-    name = registry.name_of(given)
+    known = law.parameters()
+    name = registry.name_of(law)
     ignored = [
         f"the law {name!r} has no parameter {key!r}: ignored."
         for key in material
         if key not in known
     ]
     return (
-        replace(given, **{key: value for key, value in material.items() if key in known}),
+        replace(law, **{key: value for key, value in material.items() if key in known}),
         ignored,
     )
 
 
-def scene(
+def create_scene(
     robot: Robot,
     parts: tuple[Law, Terrain, Stepper],
     candidates: tuple[Candidate, ...],
@@ -142,7 +142,7 @@ def scene(
     return Scene(mechanism, law, ground, touching, chosen.stabilization, rare, slots, **options)
 
 
-def pushed_bodies(chosen: Robot, names: str | Sequence[str]) -> tuple[str, ...]:
+def find_pushed_bodies(chosen: Robot, names: str | Sequence[str]) -> tuple[str, ...]:
     """Find the bodies that may be pushed; raise UnknownName for an unknown one."""
     if isinstance(names, str) and names == ALL:
         return chosen.body_names
@@ -154,44 +154,44 @@ def pushed_bodies(chosen: Robot, names: str | Sequence[str]) -> tuple[str, ...]:
     return given
 
 
-def terrain(given: Terrain | str) -> Terrain:
+def resolve_terrain(value: Terrain | str) -> Terrain:
     """Create a terrain with its defaults if a name or path (.py, .xml) is given."""
-    if not isinstance(given, str):
-        return _check_type("terrain", given, Terrain)
-    if given.endswith(WORLD_FILE):
-        return World(given)
-    return registry.create(TERRAINS, "terrain", given, Terrain)
+    if not isinstance(value, str):
+        return _check_type("terrain", value, Terrain)
+    if value.endswith(WORLD_FILE):
+        return World(value)
+    return registry.create(TERRAINS, "terrain", value, Terrain)
 
 
-def stepper(given: Stepper | str) -> Stepper:
+def resolve_stepper(value: Stepper | str) -> Stepper:
     """Create a stepper with its defaults if a name or user's file is given."""
-    if not isinstance(given, str):
-        return _check_type("stepper", given, Stepper)
-    return registry.create(METHODS, "stepper", given, Stepper)
+    if not isinstance(value, str):
+        return _check_type("stepper", value, Stepper)
+    return registry.create(METHODS, "stepper", value, Stepper)
 
 
-def controller(
-    given: Controller | Callable[..., Any] | str | None,
+def resolve_controller(
+    value: Controller | Callable[..., Any] | str | None,
 ) -> Controller | Callable[..., Any] | None:
     """Create a controller; a gait by name or from a user's file has its default parameters."""
-    if isinstance(given, str):
-        return registry.create(GAITS, "gait", given, Controller)
-    if given is None or isinstance(given, Controller):
-        return given
-    if isinstance(given, type) or not callable(given) or not _takes_three_arguments(given):
+    if isinstance(value, str):
+        return registry.create(GAITS, "gait", value, Controller)
+    if value is None or isinstance(value, Controller):
+        return value
+    if isinstance(value, type) or not callable(value) or not _takes_three_arguments(value):
         raise InvalidValue(
             "controller must be the name of a gait, a Controller such as Trot(), a function"
-            f" (t, q, u) -> torques, or None, not {given!r}.",
+            f" (t, q, u) -> torques, or None, not {value!r}.",
             "controller",
         )
-    return given
+    return value
 
 
-def task(given: LearningTask | str) -> LearningTask:
+def resolve_task(value: LearningTask | str) -> LearningTask:
     """Create a learning task with its defaults if a name or a user's file is given."""
-    if not isinstance(given, str):
-        return _check_type("task", given, LearningTask)
-    return registry.create(TASKS, "task", given, LearningTask)
+    if not isinstance(value, str):
+        return _check_type("task", value, LearningTask)
+    return registry.create(TASKS, "task", value, LearningTask)
 
 
 def _takes_three_arguments(function: Callable[..., Any]) -> bool:
@@ -205,21 +205,21 @@ def _takes_three_arguments(function: Callable[..., Any]) -> bool:
     return True
 
 
-def _check_type(what: str, given: T, *families: type) -> T:
+def _check_type(what: str, value: T, *families: type) -> T:
     """Check that an object has one of the types; else raise InvalidValue."""
-    if isinstance(given, families):
-        return given
-    if isinstance(given, type):
+    if isinstance(value, families):
+        return value
+    if isinstance(value, type):
         raise InvalidValue(
-            f"{what} must be an object, and {given.__name__} is a class; pass {given.__name__}().",
+            f"{what} must be an object, and {value.__name__} is a class; pass {value.__name__}().",
             what,
         )
-    raise InvalidValue(f"{what} must be a name or a {families[0].__name__}, not {given!r}.", what)
+    raise InvalidValue(f"{what} must be a name or a {families[0].__name__}, not {value!r}.", what)
 
 
-def control_interval(given: object, rate: float | None, dt: float) -> int:
+def control_interval(controller: object, rate: float | None, dt: float) -> int:
     """Count the steps between calls of a Python controller; 0 if there is none."""
-    if isinstance(given, Controller) or given is None:
+    if isinstance(controller, Controller) or controller is None:
         if rate is not None:
             raise IncompatibleOptions(
                 "control_rate applies to Python controllers only; this controller is compiled into"

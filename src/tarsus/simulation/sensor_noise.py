@@ -94,19 +94,21 @@ def sensor_settings(sensing: Sensing, mechanism: Mechanism) -> SettingGroup:
 
 
 def _new_registers(
-    sensing: Sensing, given: Any, mechanism: Mechanism, worlds: Backend
+    sensing: Sensing, changes: Any, mechanism: Mechanism, worlds: Backend
 ) -> dict[str, Array]:
     """Update the registers; raise TarsusError for unknown or invalid values."""
     known = dict(sensing.sensors)
-    if not isinstance(given, Mapping) or not all(isinstance(v, Mapping) for v in given.values()):
+    if not isinstance(changes, Mapping) or not all(
+        isinstance(v, Mapping) for v in changes.values()
+    ):
         raise InvalidValue(
             "sensors must be a dictionary of the numbers to change by sensor, such as"
-            f' {{"{next(iter(known))}": {{"delay": 2}}}}, not {given!r}.',
+            f' {{"{next(iter(known))}": {{"delay": 2}}}}, not {changes!r}.',
             "sensors",
         )
     # check sensor by sensor
     values: dict[str, Array] = {}
-    for name, settings in given.items():
+    for name, settings in changes.items():
         if name not in known:
             raise unknown_name_error("sensor", name, known)
         k = len(known[name].channels(mechanism))
@@ -117,11 +119,11 @@ def _new_registers(
 
 
 def _new_register(
-    name: str, sensor: Sensor, field: str, given: Any, sizes: tuple[Backend, int]
+    name: str, sensor: Sensor, field: str, value: Any, sizes: tuple[Backend, int]
 ) -> Array:
     """Update a register; `sizes` are the worlds and the number of channels."""
     worlds, k = sizes
-    numbers = getattr(worlds.arrays, "asnumpy", _identity)(given)
+    numbers = getattr(worlds.arrays, "asnumpy", _identity)(value)
     declared_fields(Sensor)[field].check(f"the sensor {name!r}", numbers)
     new, longest = _register_shape(name, field, numbers, k, worlds.count), max_delay(sensor)
     if field == "delay" and np.any(new > longest):
@@ -162,9 +164,9 @@ def _has_register(sensor: Sensor, field: str) -> bool:
     return max_delay(sensor) > 0 if field == "delay" else not sensor.exact
 
 
-def _register_shape(name: str, field: str, given: ArrayLike, k: int, worlds: int) -> Array:
+def _register_shape(name: str, field: str, setting: ArrayLike, k: int, worlds: int) -> Array:
     """Broadcast one value, one per world, or one per channel to the shape of a register."""
-    value, size = np.asarray(given, float), 1 if field == "delay" else k
+    value, size = np.asarray(setting, float), 1 if field == "delay" else k
     by_channel = field != "delay" and value.shape in ((1, k), (worlds, k))
     if value.shape not in ((), (worlds,)) and not by_channel:
         each = "" if field == "delay" else f", (1, {k}) for one per channel, or ({worlds}, {k})"

@@ -28,12 +28,12 @@ from tarsus.stepping.base import Scene
 SENSOR_PACKAGE = "tarsus.sensing"
 
 
-def name_sensors(given: Any, scene: Scene) -> Sensing:
+def name_sensors(value: Any, scene: Scene) -> Sensing:
     """Name the sensors.
 
     Parameters
     ----------
-    given
+    value
         A mapping by name, or a sequence of sensors and names of kinds. Names that occur twice are
         numbered.
     scene
@@ -44,13 +44,13 @@ def name_sensors(given: Any, scene: Scene) -> Sensing:
     TarsusError
         If a value is not a sensor, or needs a frame or joint that the robot lacks.
     """
-    if isinstance(given, str | Sensor):
-        given = (given,)
-    if not isinstance(given, Mapping | Sequence):
+    if isinstance(value, str | Sensor):
+        value = (value,)
+    if not isinstance(value, Mapping | Sequence):
         raise InvalidValue(
-            f'sensors must be a list such as ["imu"] or a dictionary, not {given!r}.', "sensors"
+            f'sensors must be a list such as ["imu"] or a dictionary, not {value!r}.', "sensors"
         )
-    pairs = given.items() if isinstance(given, Mapping) else [("", part) for part in given]
+    pairs = value.items() if isinstance(value, Mapping) else [("", part) for part in value]
     named: dict[str, Sensor] = {}
     for name, part in pairs:
         sensor = _create_sensor(part)

@@ -57,7 +57,7 @@ def state_settings(mechanism: Mechanism) -> SettingGroup:
     return SettingGroup("state", settings, write)
 
 
-def check_state(name: str, given: Any, mechanism: Mechanism, worlds: Backend) -> Any:
+def check_state(name: str, vector: Any, mechanism: Mechanism, worlds: Backend) -> Any:
     """Check q or u, finite and with unit quaternions, for all worlds or one row per world.
 
     Where joints are cut, it may be that of the whole robot.
@@ -70,7 +70,7 @@ def check_state(name: str, given: Any, mechanism: Mechanism, worlds: Backend) ->
     robots = [robot for robot in (mechanism, mechanism.uncut) if robot is not None]
     sizes = {getattr(robot, f"n{name}"): robot for robot in robots}
     shapes = [shape for n in sizes for shape in ((n,), (worlds.count, n))]
-    value = check_numbers(name, given, shapes, worlds)
+    value = check_numbers(name, vector, shapes, worlds)
     if name == "q":
         robot = sizes[value.shape[-1]]
         unit_quaternions.check_norms(robot, value)
@@ -227,7 +227,7 @@ def terrain_settings(before: Terrain, compiled: Backend) -> SettingGroup:
     return SettingGroup("terrain", (Setting("terrain", registers, None, meaning=meaning),), write)
 
 
-def _create_terrain_registers(before: Terrain, given: Any, worlds: Backend) -> dict[str, Any]:
+def _create_terrain_registers(before: Terrain, after: Any, worlds: Backend) -> dict[str, Any]:
     """Create the registers of a terrain that replaces the compiled one.
 
     Raises
@@ -235,20 +235,20 @@ def _create_terrain_registers(before: Terrain, given: Any, worlds: Backend) -> d
     InvalidValue
         If the terrains differ in more than numbers with registers.
     """
-    if type(given) is not type(before):
+    if type(after) is not type(before):
         raise InvalidValue(
             f"terrain must be a {type(before).__name__}, like the one that this simulation was"
-            f" created with, not {given!r}.",
+            f" created with, not {after!r}.",
             "terrain",
         )
-    check_world_count(None, given, worlds.count)
-    if _collect_compiled(given) != _collect_compiled(before):
+    check_world_count(None, after, worlds.count)
+    if _collect_compiled(after) != _collect_compiled(before):
         raise InvalidValue(
-            f"this {type(given).__name__} differs from the one that the simulation was created"
+            f"this {type(after).__name__} differs from the one that the simulation was created"
             " with in more than the numbers that may vary by world; create a new Simulation.",
             "terrain",
         )
-    return {f"terrain.{name}": value for name, value in given.parameters().items()}
+    return {f"terrain.{name}": value for name, value in after.parameters().items()}
 
 
 def _collect_compiled(terrain: Terrain) -> tuple[Any, ...]:

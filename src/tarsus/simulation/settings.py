@@ -67,12 +67,12 @@ class Setting:
     whole: bool = False
     outside: str = ""
 
-    def read(self, given: Any, worlds: Backend, of: str = "") -> Any:
+    def read(self, numbers: Any, worlds: Backend, of: str = "") -> Any:
         """Check a value for all worlds, or one per world; move it to their device.
 
         Parameters
         ----------
-        given
+        numbers
             Value given by the user.
         worlds
             Worlds that get the value.
@@ -86,7 +86,7 @@ class Setting:
         """
         shape = self.shape or ()
         what = f"{self.name} of {of!r}" if of else self.name
-        value = check_numbers(what, given, [shape, (worlds.count, *shape)], worlds, self.name)
+        value = check_numbers(what, numbers, [shape, (worlds.count, *shape)], worlds, self.name)
         numbers_read = to_numpy(worlds, value)
         wrong = numbers_read[~self.range.contains(numbers_read)]
         if wrong.size:
@@ -213,14 +213,14 @@ class Settings:
         return unknown_name_error("state or parameter", name, known)
 
 
-def values_by_name(kind: str, given: Any, names: Sequence[str]) -> Mapping[str, Any]:
+def values_by_name(kind: str, value: Any, names: Sequence[str]) -> Mapping[str, Any]:
     """Assign values to names; a single value is repeated for all names.
 
     Parameters
     ----------
     kind
         Kind of object with these names, such as "body with a varied mass".
-    given
+    value
         A value, or a mapping of names to values.
     names
         Known names.
@@ -230,9 +230,9 @@ def values_by_name(kind: str, given: Any, names: Sequence[str]) -> Mapping[str, 
     UnknownName
         If a name is not known.
     """
-    if not isinstance(given, Mapping):
-        return dict.fromkeys(names, given)
-    for name in given:
+    if not isinstance(value, Mapping):
+        return dict.fromkeys(names, value)
+    for name in value:
         if name not in names:
             raise unknown_name_error(kind, str(name), names)
-    return given
+    return value

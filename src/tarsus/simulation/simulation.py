@@ -130,7 +130,7 @@ class Simulation:
         # resolve names to objects, and fit the gait and its gains to the robot
         chosen = complete(options)
         with resolve.ignore_own_ground(robot, terrain):
-            self.robot = resolve.robot(robot)
+            self.robot = resolve.resolve_robot(robot)
         self.options, self.worlds = chosen, chosen.worlds
         self.warnings = list[WarningRecord]()
         self.robot = default_controller.start_at_keyframe(self.robot, chosen.keyframe)
@@ -143,7 +143,10 @@ class Simulation:
             law, prepared[0], self.warnings, chosen.parameters
         )
         parts: dict[str, Any] = {"law": fitted, "gait": prepared[1]}
-        parts |= {"stepper": resolve.stepper(stepper), "terrain": resolve.terrain(terrain)}
+        parts |= {
+            "stepper": resolve.resolve_stepper(stepper),
+            "terrain": resolve.resolve_terrain(terrain),
+        }
         parts = set_parameters(parts | {"actuators": actuators}, chosen.parameters)
         self.law, self.controller, self.stepper, self.terrain, self.actuators = parts.values()
         setting_groups.check_world_count(self.law, self.terrain, self.worlds)
@@ -153,10 +156,12 @@ class Simulation:
             cheap = self.stepper.supports_slots and self.terrain.flat and chosen.device == "cpu"
             chosen.contacts = default_contacts(self.robot, cheap)
         touching = candidates_of(self.robot, chosen.contacts, self.warnings)
-        scene = resolve.scene(self.robot, (self.law, self.terrain, self.stepper), touching, chosen)
+        scene = resolve.create_scene(
+            self.robot, (self.law, self.terrain, self.stepper), touching, chosen
+        )
         compiled = self.controller if isinstance(self.controller, Controller) else None
         scales = dict(chosen.mass_scale or {})
-        pushed = resolve.pushed_bodies(self.robot, chosen.pushes)
+        pushed = resolve.find_pushed_bodies(self.robot, chosen.pushes)
         acting = actuation.plan_actuation(self.actuators, scene.mechanism)
         sensing = sensors.name_sensors(chosen.sensors, scene)
         disturbances = sensor_noise.initial_registers(sensing, self.robot, self.worlds)

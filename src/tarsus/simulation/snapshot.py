@@ -192,11 +192,11 @@ def _collect_reading(sensor: Sensor, first: str) -> dict[str, Any]:
     return fields | ({"frame": fields["frame"] or first} if "frame" in fields else {})
 
 
-def _check_header(given: Any, header: Mapping[str, HeaderEntry], arrays: Any) -> None:
+def _check_header(given_header: Any, header: Mapping[str, HeaderEntry], arrays: Any) -> None:
     """Raise InvalidValue, naming the differences, unless the snapshots (..., n) fit."""
     # find the first row with a different header
     here = arrays.asarray([entry.number for entry in header.values()])
-    rows = given[..., : len(header)].reshape(-1, len(header))
+    rows = given_header[..., : len(header)].reshape(-1, len(header))
     if bool((rows == here).all()):
         return
     wrong = rows[int(arrays.argmax((rows != here).any(1)))]

@@ -152,13 +152,13 @@ NOTHING_VARIED = Varied()
 
 
 def parse_varied(
-    given: str | Sequence[str] | Mapping[str, Any], mechanism: Mechanism, file_actuators: bool
+    value: str | Sequence[str] | Mapping[str, Any], mechanism: Mechanism, file_actuators: bool
 ) -> Varied:
     """Parse the values that a simulation varies by world.
 
     Parameters
     ----------
-    given
+    value
         Names of kinds, or kind -> names of bodies, joints or actuators ("all", one, or several).
         For "delay" the longest delay in steps.
     mechanism
@@ -171,7 +171,7 @@ def parse_varied(
     TarsusError
         If a name is unknown or cannot be varied.
     """
-    requested = given if isinstance(given, Mapping) else _all_of_kinds(given)
+    requested = value if isinstance(value, Mapping) else _all_of_kinds(value)
     varied: dict[str, Any] = {}
     for kind, names in requested.items():
         if kind not in KINDS:
@@ -188,31 +188,31 @@ def parse_varied(
     return Varied(**varied)
 
 
-def _all_of_kinds(given: str | Sequence[str]) -> dict[str, Any]:
-    names = _name_list("varied", given, "varied")
+def _all_of_kinds(value: str | Sequence[str]) -> dict[str, Any]:
+    names = _name_list("varied", value, "varied")
     return {name: DEFAULT_MAX_DELAY if name == "delay" else "all" for name in names}
 
 
-def _name_list(what: str, given: Any, subject: str) -> list[str]:
+def _name_list(what: str, value: Any, subject: str) -> list[str]:
     """Convert one name or several to a list; raise InvalidValue for anything else."""
-    if isinstance(given, str):
-        return [given]
-    if not isinstance(given, Iterable):
-        raise InvalidValue(f"{what} must be a name or a list of names, not {given!r}.", subject)
-    return [str(name) for name in given]
+    if isinstance(value, str):
+        return [value]
+    if not isinstance(value, Iterable):
+        raise InvalidValue(f"{what} must be a name or a list of names, not {value!r}.", subject)
+    return [str(name) for name in value]
 
 
-def _check_max_delay(given: Any) -> int:
-    if not isinstance(given, int | np.integer) or not 1 <= given <= MAX_DELAY:
+def _check_max_delay(value: Any) -> int:
+    if not isinstance(value, int | np.integer) or not 1 <= value <= MAX_DELAY:
         raise InvalidValue(
             "the longest delay in varied must be a whole number of steps from 1 to"
-            f" {MAX_DELAY}, not {given!r}.",
+            f" {MAX_DELAY}, not {value!r}.",
             "delay",
         )
-    return int(given)
+    return int(value)
 
 
-def _select_names(kind: str, given: Any, mechanism: Mechanism) -> tuple[str, ...]:
+def _select_names(kind: str, value: Any, mechanism: Mechanism) -> tuple[str, ...]:
     """Sort the given names in the robot's order."""
     owner = KINDS[kind][0]
     known = _names_with(owner, mechanism, kind)
@@ -220,9 +220,9 @@ def _select_names(kind: str, given: Any, mechanism: Mechanism) -> tuple[str, ...
         raise InvalidValue(
             f"{kind} cannot be varied, because {mechanism.name!r} has no {owner} with one.", kind
         )
-    if isinstance(given, str) and given == "all":
+    if isinstance(value, str) and value == "all":
         return tuple(known)
-    names = _name_list(f"{kind} in varied", given, kind)
+    names = _name_list(f"{kind} in varied", value, kind)
     for name in names:
         if name not in known:
             raise unknown_name_error(owner, name, known)
@@ -399,34 +399,34 @@ def varied_settings(varied: Varied, mechanism: Mechanism) -> SettingGroup:
     return SettingGroup("varied", tuple(settings.values()), write, lacking)
 
 
-def _set_columns(varied: Varied, setting: Setting, given: Any, worlds: Backend) -> Array:
+def _set_columns(varied: Varied, setting: Setting, new_values: Any, worlds: Backend) -> Array:
     """Set some columns of a register (worlds, n) to new values."""
     values, names = (
         worlds.get(f"varied.{setting.name}").astype(float),
         getattr(varied, setting.name),
     )
     if setting.name == "delay":
-        values[:, 0] = to_numpy(worlds, setting.read(given, worlds))
+        values[:, 0] = to_numpy(worlds, setting.read(new_values, worlds))
         return values
-    for name, value in _by_name(setting.name, given, names).items():
+    for name, value in _by_name(setting.name, new_values, names).items():
         values[:, names.index(name)] = to_numpy(worlds, setting.read(value, worlds, name))
     return values
 
 
-def _by_name(kind: str, given: Any, names: tuple[str, ...]) -> Mapping[str, Any]:
-    return values_by_name(f"{KINDS[kind][0]} with a varied {kind}", given, names)
+def _by_name(kind: str, value: Any, names: tuple[str, ...]) -> Mapping[str, Any]:
+    return values_by_name(f"{KINDS[kind][0]} with a varied {kind}", value, names)
 
 
 def _inertia_register(
-    varied: Varied, given: Mapping[str, Any], mechanism: Mechanism, worlds: Backend
+    varied: Varied, new_values: Mapping[str, Any], mechanism: Mechanism, worlds: Backend
 ) -> Array:
     """Compute the register of inertia changes: new masses, then coms, then inertia tensors."""
     changes = worlds.get("varied.inertia").astype(float)
     bodies = varied.bodies(mechanism)
     for kind in INERTIAL_KINDS:
-        if kind not in given:
+        if kind not in new_values:
             continue
-        for name, value in _by_name(kind, given[kind], getattr(varied, kind)).items():
+        for name, value in _by_name(kind, new_values[kind], getattr(varied, kind)).items():
             i = mechanism.body_index(name)
             start = INERTIAL_COUNT * bodies.index(i)
             setting = KINDS[kind][1]

@@ -91,9 +91,11 @@ def world(robot: WorldMember, *others: WorldMember, at: Sequence[Sequence[float]
     return Robot.of(check(merge(parts, things)))
 
 
-def _mechanism(given: WorldMember) -> Mechanism:
+def _mechanism(member: WorldMember) -> Mechanism:
     """Convert a member to a mechanism; without shapes, its round feet touch other bodies."""
-    mechanism = given.mechanism() if isinstance(given, FreeObject) else resolve.robot(given)
+    mechanism = (
+        member.mechanism() if isinstance(member, FreeObject) else resolve.resolve_robot(member)
+    )
     if mechanism.solids:
         return mechanism
     balls = tuple(

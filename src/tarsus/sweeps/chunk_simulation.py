@@ -24,19 +24,19 @@ def chunk_simulation(chunk: Chunk) -> Simulation:
     count = len(chunk)
     # the law's parameters per world are set after construction, so that all chunks share one
     # program that is traced once
-    default_law = resolve.law(shared["law"])
+    default_law = resolve.resolve_law(shared["law"])
     set_later = {
         name[4:]: values
         for name, values in columns.items()
         if name.startswith("law.") and getattr(default_law, name[4:]) is not None
     }
     law = _with_parameters(default_law, "law", chunk, set_later)
-    terrain = _with_parameters(resolve.terrain(shared["terrain"]), "terrain", chunk)
+    terrain = _with_parameters(resolve.resolve_terrain(shared["terrain"]), "terrain", chunk)
     parameters = {n: v for n, v in shared.items() if n.startswith(("gait.", "stepper."))}
     options: dict[str, Any] = {n[7:]: v for n, v in shared.items() if n.startswith("option.")}
     masses = {n[5:]: np.asarray(v, float) for n, v in columns.items() if n.startswith("mass.")}
     simulation = Simulation(
-        resolve.robot(shared["robot"], **base_options(shared)),
+        resolve.resolve_robot(shared["robot"], **base_options(shared)),
         law,
         shared["stepper"],
         terrain,

@@ -109,7 +109,7 @@ def is_structural(name: str, world: Mapping[str, Any]) -> bool:
     if part == "push":
         return PUSH[name_in_part]
     if part in ("law", "terrain"):
-        kind: Any = type(resolve.law(world["law"]) if part == "law" else _terrain(world))
+        kind: Any = type(resolve.resolve_law(world["law"]) if part == "law" else _terrain(world))
         known = declared_fields(kind)
         if name_in_part not in known:
             raise unknown_name_error(f"parameter of the {part} {world[part]}", name_in_part, known)
@@ -118,7 +118,7 @@ def is_structural(name: str, world: Mapping[str, Any]) -> bool:
 
 
 def _terrain(world: Mapping[str, Any]) -> Any:
-    return resolve.terrain(world["terrain"])
+    return resolve.resolve_terrain(world["terrain"])
 
 
 def user_files(world: Mapping[str, Any]) -> list[str]:

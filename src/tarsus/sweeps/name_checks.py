@@ -40,24 +40,24 @@ def check_names(groups: Sequence[Chunk]) -> None:
 def _check_group(shared: Mapping[str, Any], varying: Sequence[str]) -> None:
     """Check the entries that a group shares, and the names of those that may differ."""
     # parts
-    resolve.law(shared["law"])
-    resolve.terrain(shared["terrain"])
+    resolve.resolve_law(shared["law"])
+    resolve.resolve_terrain(shared["terrain"])
     chosen: Any = {name[7:]: value for name, value in shared.items() if name.startswith("option.")}
     complete = options.complete(chosen)
-    robot = resolve.robot(shared["robot"], **base_options(shared))
+    robot = resolve.resolve_robot(shared["robot"], **base_options(shared))
     robot = default_controller.start_at_keyframe(robot, complete.keyframe)
-    stepper, gait = resolve.stepper(shared["stepper"]), shared["gait"]
+    stepper, gait = resolve.resolve_stepper(shared["stepper"]), shared["gait"]
     # names of the robot
     select_candidates(robot, complete.contacts, [])
     change_coordinates(robot, complete.coordinates)
     if "push.body" in shared:
-        resolve.pushed_bodies(robot, shared["push.body"])
+        resolve.find_pushed_bodies(robot, shared["push.body"])
     for name in _select_names_of("mass", varying):
         robot.body_index(name)
     # names of the gait and the stepper
     auto = gait == default_controller.AUTO
     used = default_controller.prepare(robot, gait, shared["dt"], [])[1] if auto else gait
-    controller = resolve.controller(used)
+    controller = resolve.resolve_controller(used)
     for part, instance in (("gait", controller), ("stepper", stepper)):
         parameters = declared_fields(type(instance)) if is_dataclass(instance) else {}
         for name in _select_names_of(part, shared):

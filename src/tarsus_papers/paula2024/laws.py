@@ -123,7 +123,7 @@ def _create(name: str, dt: float, worlds: int = 1) -> Simulation | MujocoSimulat
         settings = replace(MUJOCO[name], mu=FRICTION)
         simulation = MujocoSimulation(load_cheetah(), settings, controller=GAIT, dt=dt)
     else:
-        law, _ = resolve.apply_material(resolve.law(name), {"mu": FRICTION})
+        law, _ = resolve.apply_material(resolve.resolve_law(name), {"mu": FRICTION})
         simulation = Simulation(load_cheetah(), law, STEPPER, controller=GAIT, dt=dt, worlds=worlds)
     simulation.set(command={"speed": SPEED})
     return simulation

@@ -211,7 +211,7 @@ PROBLEMS: dict[str, Callable[[], Problem]] = {
 def test_order_of_convergence(stepper: str, problem: str) -> None:
     """From errors at dt, dt / 2 and dt / 4; invariants converge at least as fast as the state."""
     case, errors = PROBLEMS[problem](), []
-    chosen = FIXED if stepper == "dormand_prince" else resolve.stepper(stepper)
+    chosen = FIXED if stepper == "dormand_prince" else resolve.resolve_stepper(stepper)
     made = worlds(case.mechanism, chosen, Compliant(), **case.start)
     start = {name: made.get(name) for name in ("q", "u", "memory")}
     for halving in range(3):
@@ -536,6 +536,6 @@ def test_the_stability_warning_uses_the_inner_step() -> None:
         ({"maximum": 1.5}, "maximum must be a whole number"),
     ],
 )
-def test_dormand_prince_reports_its_requirements(given: dict, message: str) -> None:
+def test_dormand_prince_reports_its_requirements(value: dict, message: str) -> None:
     with pytest.raises(tarsus.TarsusError, match=message):
-        DormandPrince(**given)
+        DormandPrince(**value)

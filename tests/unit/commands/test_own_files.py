@@ -39,11 +39,11 @@ def own(tmp_path: Path) -> dict[str, str]:
 
 def test_every_kind_is_created_from_a_file(own: dict[str, str]) -> None:
     made = {
-        "law": resolve.law(own["law"]),
-        "terrain": resolve.terrain(own["terrain"]),
-        "gait": resolve.controller(own["gait"]),
-        "stepper": resolve.stepper(own["stepper"]),
-        "task": resolve.task(own["task"]),
+        "law": resolve.resolve_law(own["law"]),
+        "terrain": resolve.resolve_terrain(own["terrain"]),
+        "gait": resolve.resolve_controller(own["gait"]),
+        "stepper": resolve.resolve_stepper(own["stepper"]),
+        "task": resolve.resolve_task(own["task"]),
         "goal": planner._resolve(planner.GOALS, "goal", own["goal"], Goal),
         "sensor": sensors._create_sensor(own["sensor"]),
     }
@@ -78,9 +78,9 @@ def test_an_error_in_a_file_names_its_line(
 def test_user_files_must_define_one_member(tmp_path: Path) -> None:
     (tmp_path / "empty.py").write_text("")
     with refused(InvalidFile, tmp_path / "empty.py"):
-        resolve.terrain(str(tmp_path / "empty.py"))
+        resolve.resolve_terrain(str(tmp_path / "empty.py"))
     with refused(InvalidFile, tmp_path / "gone.py"):
-        resolve.stepper(str(tmp_path / "gone.py"))
+        resolve.resolve_stepper(str(tmp_path / "gone.py"))
     (tmp_path / "json.py").write_text("")
     with refused(InvalidFile, tmp_path / "json.py"):
-        resolve.law(str(tmp_path / "json.py"))
+        resolve.resolve_law(str(tmp_path / "json.py"))

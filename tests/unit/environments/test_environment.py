@@ -177,7 +177,7 @@ def test_straight_legs_are_bent_for_walking() -> None:
 
 
 def test_laws_with_default_kinetic_friction_are_traced(worlds: tarsus.Environment) -> None:
-    law = resolve.law("macro")
+    law = resolve.resolve_law("macro")
     assert "mu_K" not in law.parameters()
     scene = replace(worlds.work.scene, law=law)
     sizes = trace_period(replace(worlds.work, scene=scene, steps=1)).sizes

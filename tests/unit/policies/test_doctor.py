@@ -61,7 +61,7 @@ def test_breadth_first_joints_match_isaac_lab() -> None:
     """For Mini Cheetah: abduction joints, then hips, then knees, with legs in the order of the
     file.
     """
-    robot = resolve.robot("mini_cheetah")
+    robot = resolve.resolve_robot("mini_cheetah")
     joints = tuple(motor.joint for motor in robot.actuators)
     policy = SimpleNamespace(robot=robot, actuators=np.array([3, 0, 1, 2, *range(4, 12)]))
     names = joint_names(cast("BoundPolicy", policy))

@@ -95,7 +95,7 @@ def test_terms_match_the_task_observation(tmp_path: Path, policy: Policy) -> Non
     environment = trial_environment(policy, "moreau", 0.004, "plane")
     observer = TaskObserver(environment.work, environment.terrain.parameters())
     contract = load_contract(save_onnx(policy, tmp_path / "policy.onnx"))
-    bound = BoundPolicy.of(contract, resolve.robot("mini_cheetah"))
+    bound = BoundPolicy.of(contract, resolve.resolve_robot("mini_cheetah"))
     generator, stand = np.random.default_rng(1), environment.work.stand
     sizes = environment.outline.observed
     before_action = sum(n for name, n in sizes.items() if name not in ("action", "clock"))

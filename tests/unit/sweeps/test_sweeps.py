@@ -117,10 +117,10 @@ def test_samples_fill_the_axes() -> None:
     ],
 )
 def test_a_bad_spec_is_refused(
-    given: dict[str, Any], kind: type[TarsusError], subject: str
+    value: dict[str, Any], kind: type[TarsusError], subject: str
 ) -> None:
     with refused(kind, subject):
-        group_worlds(spec.from_tables(given))
+        group_worlds(spec.from_tables(value))
 
 
 @pytest.mark.parametrize(

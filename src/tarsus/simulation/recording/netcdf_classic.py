@@ -68,10 +68,10 @@ def encode(log: xr.Dataset, unlimited: str) -> tuple[bytes, bytes]:
 class _Variable:
     """An encoded variable: dimensions, attributes, big-endian data."""
 
-    def __init__(self, given: Any) -> None:
-        self.dimensions: tuple[str, ...] = tuple(given.dimensions)
-        self.attributes = dict(given._attributes)
-        data = np.array(given.data)
+    def __init__(self, variable: Any) -> None:
+        self.dimensions: tuple[str, ...] = tuple(variable.dimensions)
+        self.attributes = dict(variable._attributes)
+        data = np.array(variable.data)
         self.data: NDArray[Any] = np.ascontiguousarray(data.astype(data.dtype.newbyteorder(">")))
 
     def size_in_file(self, per_record: bool) -> int:
@@ -93,8 +93,8 @@ def _header(
     ))  # fmt: skip
 
 
-def _attributes(given: dict[str, Any]) -> bytes:
-    return _list(ATTRIBUTE, [_name(name) + _values(value) for name, value in given.items()])
+def _attributes(attributes: dict[str, Any]) -> bytes:
+    return _list(ATTRIBUTE, [_name(name) + _values(value) for name, value in attributes.items()])
 
 
 def _values(value: Any) -> bytes:

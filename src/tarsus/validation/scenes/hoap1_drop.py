@@ -36,7 +36,7 @@ class Hoap1Drop(ValidationScene):
         if not set(FLOOR) <= engine.parameters:
             raise NotModeled("the law has no stiffness k and damping c", "stiffness")
         # the robot with locked joints, above its standing position
-        robot = resolve.robot("hoap1")
+        robot = resolve.resolve_robot("hoap1")
         q = np.array(robot.keyframes["stand"])
         body, standing = lock_joints(robot, q, find_feet(robot)), q[:7]
         start = Start(body, standing + DROP * np.eye(7)[2], parameters=FLOOR)

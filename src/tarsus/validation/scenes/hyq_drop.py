@@ -34,7 +34,7 @@ class HyqDrop(ValidationScene):
     )
 
     def measure(self, engine: Engine) -> list[Case]:
-        robot, dt = resolve.robot("hyq"), engine.step(1e-4)
+        robot, dt = resolve.resolve_robot("hyq"), engine.step(1e-4)
         cases = []
         for name, height, trunk, ground in DROPS:
             normal = np.array([-np.sin(ground), 0.0, np.cos(ground)])

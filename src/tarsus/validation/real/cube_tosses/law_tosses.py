@@ -83,7 +83,7 @@ class LawTosses(Tosser):
     """
 
     def __init__(self, law: str | Law, rounding: float = 0.0, threads: int = 1) -> None:
-        resolved = resolve.law(law)
+        resolved = resolve.resolve_law(law)
         self.name = law if isinstance(law, str) else name_of(resolved)
         solvers = declared_fields(type(resolved)).get("solver")
         if solvers is not None and FASTEST_SOLVER in solvers.choices:
