@@ -75,8 +75,8 @@ class Identify(Command):
     structures: Annotated[str | None, argument("NAME,...")] = None
     """Actuator structures to compare: sums of friction, spring, angle, stribeck and load, such as
     friction+spring,friction+angle. (default: six structures)"""
-    per: Annotated[str, argument("joint|type")] = "joint"
-    """Fit parameters per joint, or per type of joint, which the legs share."""
+    per: Annotated[str | None, argument("joint|type")] = None
+    """Fit parameters per joint, or per type of joint, which the legs share. (default: joint)"""
     hold_out_from: OptionalSeconds = None
     """Start of the part of a servo log that is held out. (default: its last quarter)"""
     base: Base = field(default_factory=BaseFlags)
@@ -96,7 +96,7 @@ class Identify(Command):
         threads = self.threads or usable_cores()
         if self.spec.suffix != ".toml":
             return self._identify_actuators(threads)
-        for name in ("robot", "servo", "structures", "hold_out_from"):
+        for name in ("robot", "servo", "structures", "per", "hold_out_from"):
             if getattr(self, name) is not None:
                 option = f"--{name.replace('_', '-')}"
                 raise IncompatibleOptions(
@@ -124,7 +124,7 @@ class Identify(Command):
 
     def _identify_actuators(self, threads: int) -> int:
         """Identify actuators from a servo log, write the files and print the result."""
-        from tarsus.identification.actuators import STRUCTURES, identify_actuators
+        from tarsus.identification.actuators import PER, STRUCTURES, identify_actuators
 
         for name, value in (("--robot", self.robot), ("--servo", self.servo)):
             if value is None:
@@ -141,7 +141,7 @@ class Identify(Command):
                 self.base.load(self.robot),
                 *self.servo,
                 structures=names,
-                per=self.per,
+                per=self.per or PER[0],
                 hold_out_from=self.hold_out_from,
                 threads=threads,
                 on_progress=progress.say,

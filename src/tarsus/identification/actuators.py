@@ -447,36 +447,19 @@ class _Problem:
     def _unknown(self, kind: str, group: str, start: Mapping[str, float]) -> Unknown:
         """Create an unknown of a group of joints, with a range that fits the log."""
         chosen = [selects(group, body.joint.name) for body in self.robot.bodies]
-        joints = [b.joint for b in self.robot.bodies if selects(group, b.joint.name)]
-        torque = float(self.torque[chosen].max())
-        rate = float(self.rate[chosen].max())
-        half = float((self.high - self.low)[chosen].max()) / 2
-        middle = float(((self.high + self.low) / 2)[chosen].mean())
-        ranges: dict[str, SearchRange] = {
-            "armature": SearchRange(0.0, max([0.1, *(10 * j.armature for j in joints)])),
-            "damping": SearchRange(0.0, torque / rate),
-            "dry_friction": SearchRange(0.0, torque),
-            "stiffness": SearchRange(1e-3 * torque / half, torque / half, log=True),
-            "rest": SearchRange(middle - 20 * half, middle + 20 * half),
-            "friction_slope": SearchRange(-torque / half, torque / half),
-            "friction_curvature": SearchRange(-torque / half**2, torque / half**2),
-            "stribeck": SearchRange(0.0, torque),
-            "stribeck_rate": SearchRange(0.02 * rate, rate, log=True),
-            "load_friction": SearchRange(0.0, 0.8),
-        }
-        starts = {
-            "stiffness": 0.02 * torque / half,
-            "rest": middle,
-            "friction_slope": 0.0,
-            "friction_curvature": 0.0,
-            "stribeck": 0.0,
-            "stribeck_rate": 0.2 * rate,
-            "load_friction": 0.0,
-        }
-        within, name = ranges[kind], f"{kind}.{group}"
-        value = start.get(name, starts.get(kind))
-        if value is None:
-            value = float(np.mean([joint_value(kind, joint) for joint in joints]))
+        joints = [body.joint for body, c in zip(self.robot.bodies, chosen, strict=True) if c]
+        scale = _Scale(
+            float(self.torque[chosen].max()),
+            float(self.rate[chosen].max()),
+            float((self.high - self.low)[chosen].max()) / 2,
+            float(((self.high + self.low) / 2)[chosen].mean()),
+            max(joint.armature for joint in joints),
+        )
+        within, default = scale.search_range(kind)
+        if default is None:
+            default = float(np.mean([joint_value(kind, joint) for joint in joints]))
+        name = f"{kind}.{group}"
+        value = start.get(name, default)
         return Unknown(name, within, float(np.clip(value, within.low, within.high)))
 
     def _predict(
@@ -514,6 +497,56 @@ class _Problem:
             (0.0, 0.0, 0.0),
             q,
         )
+
+
+@dataclass(frozen=True)
+class _Scale:
+    """Sizes of the motion of a group of joints, which scale the ranges of its unknowns.
+
+    Attributes
+    ----------
+    torque, rate
+        Largest torque of the servos, in N m, and fast rate, in rad/s.
+    half, middle
+        Half of the range of angles, and its middle, in rad.
+    armature
+        Largest armature of the model, in kg m^2.
+    """
+
+    torque: float
+    rate: float
+    half: float
+    middle: float
+    armature: float
+
+    def search_range(self, kind: str) -> tuple[SearchRange, float | None]:
+        """Return the range and the initial guess of a kind of unknown; None: the model's value."""
+        stiff, bend = self.torque / self.half, self.torque / self.half**2
+        match kind:
+            case "armature":
+                return SearchRange(0.0, max(0.1, 10 * self.armature)), None
+            case "damping":
+                return SearchRange(0.0, self.torque / self.rate), None
+            case "dry_friction":
+                return SearchRange(0.0, self.torque), None
+            case "stiffness":
+                return SearchRange(1e-3 * stiff, stiff, log=True), 0.02 * stiff
+            case "rest":
+                return SearchRange(
+                    self.middle - 20 * self.half, self.middle + 20 * self.half
+                ), self.middle
+            case "friction_slope":
+                return SearchRange(-stiff, stiff), 0.0
+            case "friction_curvature":
+                return SearchRange(-bend, bend), 0.0
+            case "stribeck":
+                return SearchRange(0.0, self.torque), 0.0
+            case "stribeck_rate":
+                return SearchRange(0.02 * self.rate, self.rate, log=True), 0.2 * self.rate
+            case "load_friction":
+                return SearchRange(0.0, 0.8), 0.0
+            case _:
+                raise unknown_name_error("unknown of an actuator", kind, sum(PARTS.values(), ()))
 
 
 def _remarks(estimates: Sequence[Estimate], result: Identification) -> tuple[str, ...]:

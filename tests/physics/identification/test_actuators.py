@@ -13,8 +13,9 @@ from helpers.refused import refused
 
 import tarsus
 from tarsus.commands.base import BAD_INPUT
+from tarsus.commands.identify import Identify
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import UnknownName, UnmetCondition
+from tarsus.errors import IncompatibleOptions, UnknownName, UnmetCondition
 from tarsus.identification.actuators import (
     ActuatorIdentification,
     correlation_time,
@@ -155,6 +156,12 @@ def test_a_log_needs_a_robot_and_gains(tmp_path: Path) -> None:
     path = str(tmp_path / "log.npz")
     assert cli.main(["identify", path]) == BAD_INPUT
     assert cli.main(["identify", path, "--robot", str(tmp_path / "arm.xml")]) == BAD_INPUT
+
+
+@pytest.mark.parametrize("option", [{"per": "type"}, {"structures": "friction"}])
+def test_options_of_a_servo_log_are_rejected_with_a_spec(option: dict[str, Any]) -> None:
+    with refused(IncompatibleOptions, f"--{next(iter(option))}"):
+        Identify(Path("slope.toml"), **option).execute()
 
 
 @pytest.mark.slow
