@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 from xml.sax.saxutils import escape
 
 FOLDER = Path(__file__).parents[1] / "docs" / "figures"
@@ -428,24 +429,79 @@ def control_period() -> str:
     return d.svg()
 
 
+class Panel(NamedTuple):
+    """Curves over one axis: each a function on [-1, 1] or [0, 1], with values from 0 to 1.
+
+    Attributes
+    ----------
+    axis, words
+        Name of the horizontal axis, and the text above.
+    curves
+        Functions with their colors.
+    centered
+        Whether the vertical axis is in the middle.
+    """
+
+    axis: str
+    words: str
+    curves: Sequence[tuple[Callable[[float], float], str]]
+    centered: bool = False
+
+
+def draw_panels(title: str, panels: Sequence[Panel]) -> str:
+    """Draw panels with curves side by side."""
+    d = Drawing(30 + 310 * len(panels), 300, title)
+    for k, panel in enumerate(panels):
+        left, bottom = 40 + 310 * k, 240
+        start, width = (left + 130, 120) if panel.centered else (left, 250)
+        d.arrow((left, bottom), (left + 270, bottom))
+        d.arrow((start, bottom + 8), (start, 70))
+        d.text(left + 262, bottom + 26, panel.axis, INK, 13, "end")
+        xs = [0.01 * n for n in range(-100 if panel.centered else 0, 101, 2)]
+        for curve, color in panel.curves:
+            d.line([(start + width * x, bottom - 150 * curve(x)) for x in xs], color, 3)
+        d.text(left + 130, 40, panel.words, INK, 13)
+    return d.svg()
+
+
 def joint_friction() -> str:
     """Draw how dry friction varies with angle, rate and load."""
-    d = Drawing(960, 300, "Largest torque of dry friction over angle, rate and motor torque")
-    panels: list[tuple[str, str, Callable[[float], float]]] = [
-        ("angle q", "slope and curvature,\nconstant outside the log", _friction_of_angle),
-        ("rate u", "stribeck: more at rest", lambda x: 0.4 + 0.4 * math.exp(-abs(x) / 0.25)),
-        ("motor torque", "load (driving, right) and\nback_load (driven, left)", _friction_of_load),
+
+    def stribeck(x: float) -> float:
+        return 0.4 + 0.4 * math.exp(-abs(x) / 0.25)
+
+    angle = "slope and curvature,\nconstant outside the log"
+    load = "load (driving, right) and\nback_load (driven, left)"
+    panels = [
+        Panel("angle q", angle, [(_friction_of_angle, BLUE)], True),
+        Panel("rate u", "stribeck: more at rest", [(stribeck, BLUE)], True),
+        Panel("motor torque", load, [(_friction_of_load, BLUE)], True),
     ]
-    for k, (axis, words, friction) in enumerate(panels):
-        left, bottom = 40 + 310 * k, 240
-        center = left + 130
-        d.arrow((left, bottom), (left + 270, bottom))
-        d.arrow((center, bottom + 8), (center, 70))
-        d.text(left + 262, bottom + 26, axis, INK, 13, "end")
-        xs = [-1 + 0.02 * n for n in range(101)]
-        d.line([(center + 120 * x, bottom - 150 * friction(x)) for x in xs], BLUE, 3)
-        d.text(center, 40, words, INK, 13)
-    return d.svg()
+    return draw_panels("Largest torque of dry friction over angle, rate and motor torque", panels)
+
+
+def dc_motor() -> str:
+    """Draw the limits of a DC motor: torque over rate, heating, and the hot current limit."""
+
+    def limit(current: float, resistance: float) -> Callable[[float], float]:
+        return lambda x: max(0.0, min(current, 1.3 * (1 - x / 0.95) / resistance))
+
+    def heating(x: float) -> float:
+        return 0.15 + 0.75 * (1 - math.exp(-x / 0.3))
+
+    def derated(x: float) -> float:
+        return 0.85 * min(1.0, max(0.0, (0.95 - x) / 0.35))
+
+    panels = [
+        Panel(
+            "rate u",
+            "largest torque:\ncold (blue) and hot (orange)",
+            [(limit(0.45, 1.4), ORANGE), (limit(0.8, 1.0), BLUE)],
+        ),
+        Panel("time", "temperature of the winding\nat constant current", [(heating, BLUE)]),
+        Panel("temperature", "limit of the current", [(derated, BLUE)]),
+    ]
+    return draw_panels("A DC motor: torque over rate, heating, and current when hot", panels)
 
 
 def _friction_of_angle(x: float) -> float:
@@ -466,6 +522,7 @@ FIGURES: dict[str, Callable[[], str]] = {
     "batch": batch,
     "control_period": control_period,
     "joint_friction": joint_friction,
+    "dc_motor": dc_motor,
 }
 
 

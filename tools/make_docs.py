@@ -22,6 +22,7 @@ import tarsus
 import tarsus_papers
 from tarsus import references, registry, robots
 from tarsus.contact.base import Law
+from tarsus.control.actuators.base import ActuatorModel
 from tarsus.control.base import Controller
 from tarsus.dynamics.symbolic import SymbolicRobot
 from tarsus.model.file_schema import Table
@@ -36,6 +37,7 @@ from tarsus.references.data import TARSUS
 from tarsus.references.reference import Reference
 from tarsus.sensing.base import Sensor
 from tarsus.simulation import options
+from tarsus.simulation.actuation import MODELS as ACTUATORS
 from tarsus.simulation.sensors import SENSOR_PACKAGE as SENSORS
 from tarsus.stepping.base import Stepper
 from tarsus.validation.scenes.base import EFFECTS, ValidationScene
@@ -218,6 +220,22 @@ def gait_parameters() -> str:
     return parameters("tarsus.control.gaits", Controller)
 
 
+def actuator_parameters() -> str:
+    """Every actuator model's parameters."""
+    return parameters(ACTUATORS, ActuatorModel)
+
+
+def actuator_models() -> str:
+    """Every actuator model with its summary and source."""
+    rows = []
+    for name in registry.names(ACTUATORS):
+        source = registry.member_module(ACTUATORS, "actuator model", name)
+        model = registry.single_class(source, ActuatorModel)()
+        summary = (source.__doc__ or "").partition("\n\n")[0].rstrip(".")
+        rows.append((f"`{name}`", summary, reference.text(model.citation)))
+    return markdown(("model", "what it is", "source"), rows)
+
+
 def mujoco_parameters() -> str:
     """MuJoCo's contact and integrator, as options of a run."""
     return "\n".join(tables.markdown(MujocoSettings)) + "\n"
@@ -350,6 +368,8 @@ TABLES: dict[str, Callable[[], str]] = {
     "simulation_options": simulation_options,
     "law_parameters": law_parameters,
     "gait_parameters": gait_parameters,
+    "actuator_models": actuator_models,
+    "actuator_parameters": actuator_parameters,
     "mujoco_parameters": mujoco_parameters,
     "references": cited,
     "examples": examples,

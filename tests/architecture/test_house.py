@@ -60,6 +60,7 @@ FAMILIES = (  # one file, one member: siblings share through base alone
     "tarsus.commands",
     "tarsus.contact.laws",
     "tarsus.contact.solvers",
+    "tarsus.control.actuators",
     "tarsus.control.gaits",
     "tarsus.engines",
     "tarsus_papers",

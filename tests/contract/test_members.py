@@ -1,5 +1,5 @@
-"""Contracts of every robot, stepper, terrain, gait, scene, engine, experiment, command and peer,
-discovered by file.
+"""Contracts of every robot, stepper, terrain, gait, scene, engine, experiment, command, peer,
+sensor and actuator model, discovered by file.
 
 Laws and solvers have files of their own.
 """
@@ -19,10 +19,14 @@ from helpers.refused import refused
 import tarsus
 import tarsus_papers
 from tarsus import cli, registry
+from tarsus.control.actuators.base import ActuatorModel
 from tarsus.control.base import ControlInputs, Controller
+from tarsus.control.file_actuators import FileActuators
+from tarsus.dynamics.robot import Robot
 from tarsus.engines.base import Engine, NotModeled, Start
 from tarsus.engines.tarsus import TarsusEngine
 from tarsus.errors import TarsusError
+from tarsus.model.mjcf import read_mjcf
 from tarsus.model.objects import Ball
 from tarsus.parameters import declared_fields
 from tarsus.program.ir import reference
@@ -45,6 +49,7 @@ GAITS = registry.names("tarsus.control.gaits")
 SCENES = registry.names("tarsus.validation.scenes")
 ENGINES = registry.names("tarsus.engines")
 SENSORS = registry.names("tarsus.sensing")
+ACTUATORS = registry.names("tarsus.control.actuators")
 COMMANDS = registry.names("tarsus.commands")
 PEERS = registry.names("tarsus_bench.peers")
 
@@ -275,3 +280,48 @@ def test_a_sensor_returns_its_channels_with_and_without_delay(name: str) -> None
     assert np.isfinite(readings["plain"]).all()
     assert (readings["late"][0] == readings["plain"][0]).all()
     assert (readings["late"][1] == begun[1]).all()
+
+
+# ---------------------------------------------------------------- actuator models
+
+ARM = """<mujoco><worldbody><body name="arm"><joint name="elbow" axis="0 1 0"/>
+<geom type="capsule" size=".03" fromto="0 0 0 .3 0 0"/></body></worldbody><actuator>
+<position name="servo" joint="elbow" kp="60" kv="3" forcerange="-20 20"/></actuator></mujoco>"""
+
+
+def actuator_model(name: str) -> ActuatorModel:
+    return registry.member_class(
+        "tarsus.control.actuators", "actuator model", name, ActuatorModel
+    )()
+
+
+@pytest.mark.parametrize("name", ACTUATORS)
+def test_an_actuator_model_declares_numbers_with_defaults(name: str) -> None:
+    model = actuator_model(name)
+    assert all(getattr(model, number) is not None for number in model.numbers)
+    assert not set(model.numbers) & set(declared_fields(FileActuators))
+    others = [actuator_model(other).numbers for other in ACTUATORS if other != name]
+    assert not any(set(model.numbers) & set(numbers) for numbers in others), "names are unique"
+
+
+@pytest.mark.parametrize("name", ACTUATORS)
+def test_an_actuator_model_differs_by_world_and_is_reset(name: str) -> None:
+    """Worlds with equal numbers move alike; a reset sets the model's memory back."""
+    model = actuator_model(name)
+    robot = Robot.of(read_mjcf(ARM))
+    simulation = tarsus.Simulation(robot, actuators=FileActuators(models=(model,)), worlds=2)
+    begun = simulation.state()
+
+    def run() -> Any:
+        simulation.step([0.7])
+        simulation.advance(0.05)
+        return simulation.state()
+
+    simulation.set(
+        **{number: np.array([[1.0], [1.0]]) * getattr(model, number) for number in model.numbers}
+    )
+    first = run()
+    assert np.isfinite(first).all() and (first[0] == first[1]).all()
+    simulation.reset()
+    assert (run() == first).all()
+    assert not (first == begun).all()

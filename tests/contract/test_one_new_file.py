@@ -183,7 +183,10 @@ EXAMINED = {
         "peers",
     )
 }
-EXAMINED |= {kind: f"test_members.py::test_an_{kind[:-1]}_" for kind in ("engines", "experiments")}
+EXAMINED |= {
+    kind: f"test_members.py::test_an_{kind[:-1]}_"
+    for kind in ("actuators", "engines", "experiments")
+}
 
 
 def test_contract_tests_cover_new_members(python: Python) -> None:

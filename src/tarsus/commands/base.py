@@ -24,7 +24,7 @@ import tyro
 
 from tarsus import registry, robots
 from tarsus.commands._progress import Progress
-from tarsus.errors import IncompatibleOptions
+from tarsus.errors import IncompatibleOptions, unknown_name_error
 from tarsus.files import json_text
 
 FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
@@ -99,6 +99,20 @@ def name_list_check(kind: str, package: str, *also: str) -> ArgumentCheck:
     return ArgumentCheck(check, one.names)
 
 
+def actuators_check() -> ArgumentCheck:
+    """Create the check of "motor", "file", or "file" and names of actuator models."""
+    one = name_check("actuator model", ACTUATORS)
+
+    def check(given: str) -> None:
+        first, *models = given.split("+")
+        if first not in ("motor", "file") or (models and first != "file"):
+            raise unknown_name_error("kind of actuators", given, ("motor", "file"))
+        for name in models:
+            one.check(name)
+
+    return ArgumentCheck(check, lambda: ("motor", "file", *(f"file+{n}" for n in one.names())))
+
+
 def _number(words: list[str]) -> float:
     try:
         value = float(words[0])
@@ -125,6 +139,7 @@ def number_argument(name: str) -> Any:
 
 LAWS, STEPPERS = "tarsus.contact.laws", "tarsus.stepping.methods"
 GAITS, TERRAINS = "tarsus.control.gaits", "tarsus.terrain"
+ACTUATORS = "tarsus.control.actuators"
 AUTO = "auto"  # choose the gait from the robot
 OWN_FILE = "or path to your own Python file"
 
@@ -142,6 +157,7 @@ LawName = Annotated[
     argument("NAME", f"Contact law (`tarsus list laws`), {OWN_FILE}."),
     name_check("law", LAWS),
 ]
+ActuatorNames = Annotated[str, argument("motor|file[+NAME...]"), actuators_check()]
 StepperName = Annotated[
     str,
     argument("NAME", f"Time-stepping method (`tarsus list steppers`), {OWN_FILE}."),

@@ -27,6 +27,7 @@ FOLDERS = {
     "steppers": "tarsus.stepping.methods",
     "terrains": "tarsus.terrain",
     "gaits": "tarsus.control.gaits",
+    "actuators": "tarsus.control.actuators",
     "sensors": "tarsus.sensing",
     "tasks": "tarsus.tasks",
     "goals": "tarsus.planning.goals",
@@ -40,6 +41,7 @@ BASE_CLASSES = {  # kinds with parameters: module and name of their base class
     "steppers": ("tarsus.stepping.base", "Stepper"),
     "terrains": ("tarsus.terrain.base", "Terrain"),
     "gaits": ("tarsus.control.base", "Controller"),
+    "actuators": ("tarsus.control.actuators.base", "ActuatorModel"),
     "sensors": ("tarsus.sensing.base", "Sensor"),
     "tasks": ("tarsus.tasks.base", "LearningTask"),
     "goals": ("tarsus.planning.goals.base", "Goal"),
@@ -66,7 +68,7 @@ def _check_kind(kind: str) -> None:
 
 @dataclass(frozen=True)
 class List(Command):
-    """List robots, contact laws, steppers, terrains, gaits, sensors and tasks."""
+    """List robots, contact laws, steppers, terrains, gaits, actuator models, sensors and tasks."""
 
     position: ClassVar[int] = 20
     topic: ClassVar[str] = "Simulate"

@@ -13,11 +13,13 @@ from tarsus.commands._joint_flags import JointFlags, Joints, SensorNames, sensor
 from tarsus.commands._robot_flags import Base, BaseFlags
 from tarsus.commands._run_lines import log_file, print_summary, report_failure, save_plot
 from tarsus.commands.base import (
+    ACTUATORS,
     AUTO,
     GAITS,
     LAWS,
     STEPPERS,
     TERRAINS,
+    ActuatorNames,
     Command,
     Flag,
     Folder,
@@ -108,9 +110,9 @@ class Run(Command):
     docs/coordinates.md."""
     speed: Annotated[float | None, number_argument("M/S"), argument("M/S")] = None
     """Commanded forward speed. (default: the gait's)"""
-    actuators: Literal["motor", "file"] = "motor"
-    """motor: ideal motors driven by the gait's torques; file: the actuators of the robot file
-    (docs/actuators.md)."""
+    actuators: ActuatorNames = "motor"
+    """motor: ideal motors driven by the gait's torques; file: the actuators of the robot file, with
+    models of real motors such as file+dc_motor (`tarsus list actuators`, docs/actuators.md)."""
     keyframe: Annotated[str | None, argument("NAME")] = None
     """Keyframe of the robot file to start from. (default: stand, home or similar)"""
     sensors: SensorNames = None
@@ -144,8 +146,10 @@ class Run(Command):
         if self.engine == "mujoco":
             chosen = {"engine": ("tarsus.mujoco_runs", "settings"), "gait": (GAITS, self.gait)}
         chosen["terrain"] = TERRAINS, "slope" if self.slope else self.terrain
-        if self.actuators == "file":
+        if self.actuators != "motor":
             chosen["actuators"] = "tarsus.control", "file_actuators"
+            for name in self.actuators.split("+")[1:]:
+                chosen[name] = ACTUATORS, name
         parts = [
             RunPart(kind, name, registry.parameter_names(folder, name))
             for kind, (folder, choice) in chosen.items()

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tarsus.control.actuators.base import ActuatorModel
 from tarsus.errors import IncompatibleOptions, InvalidValue, unknown_name_error
 from tarsus.model.file_actuators import FileActuator
 from tarsus.model.mechanism import Mechanism
-from tarsus.parameters import array, check, component
+from tarsus.parameters import Parameter, array, check, component, declared_fields, name_of
 
 Array = NDArray[np.float64]
 CURVE = ("stall_torque", "no_load_speed")
@@ -37,6 +38,8 @@ class FileActuators:
     Gears, ranges and speed limits that are omitted keep the values of the file, as constants of the
     compiled step. Those listed in `by_world` start at the values of the file and may be changed
     with ``set``.
+
+    `models` lists models of real motors (`tarsus list actuators`), which act in this order.
     """
 
     kp: Any = array(
@@ -68,6 +71,7 @@ class FileActuators:
     by_world: Any = component(
         (), "names of gears, ranges and speed limits that may be set for each world"
     )
+    models: tuple[ActuatorModel, ...] = component((), "models of real motors, in order")
 
     def __post_init__(self) -> None:
         check(self)
@@ -83,6 +87,15 @@ class FileActuators:
             if name not in FILE_NUMBERS:
                 raise unknown_name_error("actuator setting", str(name), FILE_NUMBERS)
         object.__setattr__(self, "by_world", names)
+        object.__setattr__(self, "models", tuple(self.models))
+        for k, model in enumerate(self.models):
+            if not isinstance(model, ActuatorModel):
+                raise InvalidValue(
+                    f"models must contain actuator models, such as DcMotor(), not {model!r}.",
+                    "models",
+                )
+            if name_of(model) in [name_of(other) for other in self.models[:k]]:
+                raise InvalidValue(f"the actuator model {name_of(model)} is given twice.", "models")
 
     @property
     def optional(self) -> tuple[str, ...]:
@@ -90,6 +103,15 @@ class FileActuators:
         curve = CURVE if self.stall_torque is not None else ()
         changed = [n for n in FILE_NUMBERS if n in self.by_world or getattr(self, n) is not None]
         return (*curve, *changed)
+
+    @property
+    def declared(self) -> dict[str, Parameter]:
+        """All declared fields by name, those of the models too."""
+        return {
+            name: declaration
+            for part in (*reversed(self.models), self)
+            for name, declaration in declared_fields(type(part)).items()
+        }
 
     @property
     def longest_delay(self) -> int:
@@ -120,6 +142,20 @@ class FileActuators:
         }
         check_ranges(mechanism, values)
         return values
+
+    def model_values(self, mechanism: Mechanism, worlds: int) -> list[tuple[ActuatorModel, Any]]:
+        """Pair every model with its numbers by name, (actuators,) or (worlds, actuators) each."""
+        zeros = np.zeros(len(mechanism.file_actuators))
+        return [
+            (
+                model,
+                {
+                    name: broadcast(mechanism, name, getattr(model, name), zeros, worlds)
+                    for name in model.numbers
+                },
+            )
+            for model in self.models
+        ]
 
 
 def broadcast(mechanism: Mechanism, name: str, setting: Any, current: Array, worlds: int) -> Array:

@@ -26,6 +26,42 @@ Line = tuple[SX, SX]  # of a torque-speed curve: force at rest, rate of zero for
 
 
 @dataclass(frozen=True, eq=False)
+class TorqueSpeedLine:
+    """Largest torque of each actuator at its joint: it falls with the rate in its direction.
+
+    Attributes
+    ----------
+    top
+        Largest torque (n,), in N m.
+    stall
+        Torque of the line at rest (n,), in N m.
+    no_load_speed
+        Rate at which the line reaches zero (n,), in rad/s.
+    """
+
+    top: SX
+    stall: SX
+    no_load_speed: SX
+
+
+@dataclass(frozen=True, eq=False)
+class MotorEffects:
+    """Changes that models of real motors make to the actuators' forces during one step.
+
+    Attributes
+    ----------
+    position_error, rate_error
+        Measured minus true coordinate and rate of each joint (n,); None: they are exact.
+    lines
+        Torque-speed lines of the motors.
+    """
+
+    position_error: SX | None = None
+    rate_error: SX | None = None
+    lines: tuple[TorqueSpeedLine, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
 class ActuatorForce:
     """Actuators of a mechanism and their control signals.
 
@@ -38,11 +74,14 @@ class ActuatorForce:
     values
         By name (n,): kp, kv and strength; stall_torque and no_load_speed if there is a
         torque-speed curve; gear, limits and speed if they are not constants.
+    motor
+        Changes by models of real motors.
     """
 
     mechanism: Mechanism
     signal: SX
     values: Mapping[str, SX]
+    motor: MotorEffects = MotorEffects()
 
     def joints(self) -> tuple[list[int], list[int]]:
         """Return the indices of the motors' joints in q and in u, in the order of the motors."""
@@ -56,6 +95,7 @@ class ActuatorForce:
         changed = any(n in self.values for n in ("force_lower", "force_upper"))
         fast = any(np.isfinite(a.speed) for a in self.mechanism.file_actuators)
         fast = fast or "speed" in self.values or "stall_torque" in self.values
+        fast = fast or bool(self.motor.lines)
         return fast or any(
             a.depends_on_state and (a.has_force_limit or changed)
             for a in self.mechanism.file_actuators
@@ -226,13 +266,16 @@ class ActuatorForceAtState:
     def _torque(self, k: int, j: int, d: SX, limited: bool, past_zero: SX) -> tuple[SX, SX]:
         """Compute the torque of actuator k on joint j, and its slope."""
         actuator, c = self.law.mechanism.file_actuators[k], self.law.signal[k]
+        q, u, motor = self.q[j], self.u[j], self.law.motor
+        q = q if motor.position_error is None else q + motor.position_error[k]
+        u = u if motor.rate_error is None else u + motor.rate_error[k]
         kp, kv, strength = (self.law.values[name][k] for name in ("kp", "kv", "strength"))
         # the affine law: force, stiffness and damping
         gear, (g0, g1, g2), (b0, b1, b2) = self._gear(k), actuator.gain, actuator.bias
         gain = kp if actuator.has_kp else kv if actuator.kind == "velocity" else SX(g0)
         stiffness = kp if actuator.has_kp else SX(-b1) - g1 * c
         damping = kv if actuator.has_kv else SX(-b2) - g2 * c
-        force = gain * c + b0 - gear * (stiffness * self.q[j] + damping * self.u[j])
+        force = gain * c + b0 - gear * (stiffness * q + damping * u)
         # negative stiffness and damping act explicitly, at the start of the step
         slope = gear * (_positive(damping) + MEAN_FACTOR * self.dt * _positive(stiffness))
         force = force - slope * d
@@ -260,6 +303,8 @@ class ActuatorForceAtState:
     def _lines(self, k: int) -> list[tuple[SX, Line]]:
         """Compute the largest torque and the torque-speed line of each limit of actuator k."""
         lines, values = [], self.law.values
+        for curve in self.law.motor.lines:
+            lines.append((curve.top[k], (curve.stall[k], curve.no_load_speed[k])))
         if "stall_torque" in values:
             stall, fastest = (values[name][k] for name in ("stall_torque", "no_load_speed"))
             lines.append((stall, (stall, fastest)))

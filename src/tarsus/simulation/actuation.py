@@ -11,13 +11,16 @@ import numpy as np
 from casadi import SX
 from numpy.typing import NDArray
 
+from tarsus import registry
+from tarsus.control.actuators.base import ActuatorInputs, ActuatorModel
 from tarsus.control.file_actuators import FileActuators, broadcast, check_ranges, has_number
-from tarsus.dynamics.actuator_force import ActuatorForce, clip, next_activation
+from tarsus.dynamics.actuator_force import ActuatorForce, MotorEffects, clip, next_activation
 from tarsus.errors import IncompatibleOptions, InvalidValue, Unsupported, unknown_name_error
 from tarsus.model.file_actuators import NOT_DRIVING
 from tarsus.model.mechanism import Mechanism
-from tarsus.parameters import declared_fields
+from tarsus.parameters import name_of
 from tarsus.program.ir.loops import Values
+from tarsus.program.ir.program import Program
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder
 from tarsus.program.run.backend import Backend
@@ -26,8 +29,12 @@ from tarsus.simulation.settings import Setting, SettingGroup
 
 Array = NDArray[np.float64]
 MOTOR, FILE = "motor", "file"
+MODELS = "tarsus.control.actuators"
+ACTUATORS = "actuators"  # name of the part of a run with parameters
+PLUS = "+"  # between "file" and the names of models
 AUTO = "auto"  # default gait
 STATE_REGISTERS = ("delayed", "activation")  # registers that a reset sets back
+MEMORY = "motor."  # prefix of the registers with the memory of models, which it sets back too
 
 
 @dataclass(frozen=True)
@@ -41,10 +48,13 @@ class Actuation:
         torque-speed curve, gear ratios, ranges and speeds.
     delay
         Longest delay of a control signal, in steps.
+    models
+        Models of real motors, without their numbers.
     """
 
     optional: tuple[str, ...] = ()
     delay: int = 0
+    models: tuple[ActuatorModel, ...] = ()
 
 
 def resolve_actuators(choice: Any, controller: Any) -> tuple[FileActuators | None, Any]:
@@ -55,7 +65,7 @@ def resolve_actuators(choice: Any, controller: Any) -> tuple[FileActuators | Non
     Parameters
     ----------
     choice
-        "motor", "file", or a `FileActuators`.
+        "motor", "file", names such as "file+dc_motor", or a `FileActuators`.
     controller
         The controller that the user chose.
 
@@ -66,15 +76,37 @@ def resolve_actuators(choice: Any, controller: Any) -> tuple[FileActuators | Non
     """
     if isinstance(choice, FileActuators):
         choices = choice
-    elif isinstance(choice, str) and choice in (MOTOR, FILE):
-        choices = FileActuators() if choice == FILE else None
+    elif choice == MOTOR:
+        choices = None
+    elif isinstance(choice, str) and choice.partition(PLUS)[0] == FILE:
+        choices = FileActuators(models=tuple(create_model(n) for n in choice.split(PLUS)[1:]))
     else:
         raise InvalidValue(
-            f'actuators must be "{MOTOR}", "{FILE}" or a FileActuators, not {choice!r}.',
+            f'actuators must be "{MOTOR}", "{FILE}", "{FILE}" and models such as'
+            f' "{FILE}{PLUS}dc_motor", or a FileActuators, not {choice!r}.',
             "actuators",
         )
     default = isinstance(controller, str) and controller == AUTO
     return choices, None if choices is not None and default else controller
+
+
+def create_model(name: str) -> ActuatorModel:
+    """Create an actuator model with its default numbers, by its name or Python file."""
+    return registry.create(MODELS, "actuator model", name, ActuatorModel)
+
+
+def split_models(actuators: FileActuators | None) -> dict[str, Any]:
+    """Return the actuators and their models as parts of a run with parameters, by name."""
+    models = actuators.models if actuators else ()
+    return {ACTUATORS: actuators} | {name_of(model): model for model in models}
+
+
+def join_models(parts: Mapping[str, Any]) -> FileActuators | None:
+    """Put the models of `split_models` back into the actuators."""
+    actuators = parts[ACTUATORS]
+    if actuators is None or not actuators.models:
+        return actuators
+    return replace(actuators, models=tuple(parts[name_of(m)] for m in actuators.models))
 
 
 def plan_actuation(actuators: FileActuators | None, mechanism: Mechanism) -> Actuation | None:
@@ -112,7 +144,14 @@ def plan_actuation(actuators: FileActuators | None, mechanism: Mechanism) -> Act
             " coordinates='minimal'.",
             "coordinates",
         )
-    return Actuation(actuators.optional, actuators.longest_delay)
+    for model in actuators.models:
+        if reason := model.why_unsuitable(mechanism):
+            raise IncompatibleOptions(
+                f"{mechanism.name!r} cannot have the actuator model {name_of(model)}: {reason}.",
+                name_of(model),
+            )
+    models = tuple(model.compiled for model in actuators.models)
+    return Actuation(actuators.optional, actuators.longest_delay, models)
 
 
 def signals_from_torques(mechanism: Mechanism, torque: SX) -> SX:
@@ -136,11 +175,47 @@ def signals_from_torques(mechanism: Mechanism, torque: SX) -> SX:
     return ca.vertcat(*(torque[joints.index(a.joint)] / (a.gear * a.gain[0]) for a in actuators))
 
 
+@dataclass(frozen=True, eq=False)
+class ActingModels:
+    """Models of real motors in a step: each model with symbols for its numbers, and its inputs."""
+
+    pairs: tuple[tuple[ActuatorModel, ActuatorInputs], ...] = ()
+
+    def advance(self, mechanism: Mechanism, tau: SX) -> Values:
+        """Compute the memory after the step, given the torques (m,) of the joints at its end."""
+        motors = [motor.joint for motor in mechanism.actuators]
+        torque = tau[[motors.index(a.joint) for a in mechanism.file_actuators]]
+        return {
+            f"{MEMORY}{name}": value
+            for model, now in self.pairs
+            for name, value in model.advance(now, torque).items()
+        }
+
+
 def actuator_forces(
-    actuation: Actuation, mechanism: Mechanism, control: SX, dt: SX, b: Builder
-) -> tuple[ActuatorForce, Values]:
-    """Compute actuator forces under control signals (n,), and state registers after the step."""
-    actuators = mechanism.file_actuators
+    actuation: Actuation, mechanism: Mechanism, control: SX, state: tuple[SX, SX, SX], b: Builder
+) -> tuple[ActuatorForce, Values, ActingModels]:
+    """Compute actuator forces under control signals (n,), and state registers after the step.
+
+    Parameters
+    ----------
+    actuation
+        What is compiled.
+    mechanism
+        The robot.
+    control
+        Control signals (n,).
+    state
+        q, u and dt.
+    b
+        Builder of the program.
+
+    Returns
+    -------
+    tuple
+        The forces, registers after the step, and the models, whose memory depends on its end.
+    """
+    actuators, dt = mechanism.file_actuators, state[2]
     # delay the signals
     control, after = delay_signals(control, actuation.delay, "actuators.delay", b)
     names = ("kp", "kv", "strength", *actuation.optional)
@@ -155,7 +230,28 @@ def actuator_forces(
         after["activation"] = ca.vertcat(*moved)
         for i, k in enumerate(states):
             signal[k] = moved[i] if actuators[k].early else now[i]
-    return replace(law, signal=ca.vertcat(*signal)), after
+    law = replace(law, signal=ca.vertcat(*signal))
+    # models of real motors
+    motor, pairs = MotorEffects(), list[tuple[ActuatorModel, ActuatorInputs]]()
+    for compiled in actuation.models:
+        symbols = {n: b.parameter(f"actuators.{n}", len(actuators)) for n in compiled.numbers}
+        model = compiled.with_values(symbols)
+        memory = {
+            name: b.declare(f"{MEMORY}{name}", np.shape(value)[-1])
+            for name, value in compiled.initial_memory(len(actuators)).items()
+        }
+        inputs = ActuatorInputs(law.signal, *_joint_states(mechanism, state), dt, memory)
+        motor = model.apply(inputs, motor)
+        pairs.append((model, inputs))
+    return replace(law, motor=motor), after, ActingModels(tuple(pairs))
+
+
+def _joint_states(mechanism: Mechanism, state: tuple[SX, SX, SX]) -> tuple[SX, SX]:
+    """Select coordinates and rates (n,) of the actuators' joints."""
+    bodies = [mechanism.joint_index(actuator.joint) for actuator in mechanism.file_actuators]
+    in_q = [mechanism.q_slices[i].start for i in bodies]
+    in_u = [mechanism.u_slices[i].start for i in bodies]
+    return ca.vec(state[0][in_q]), ca.vec(state[1][in_u])
 
 
 def delay_signals(signals: SX, longest: int, delay: str, b: Builder) -> tuple[SX, Values]:
@@ -216,7 +312,16 @@ def initial_registers(
     states = [k for k, a in enumerate(mechanism.file_actuators) if a.has_state]
     if states:
         values["activation"] = activation[states]
+    for model, numbers in actuators.model_values(mechanism, worlds):
+        values |= {f"actuators.{name}": value for name, value in numbers.items()}
+        memory = model.with_values(numbers).initial_memory(n)
+        values |= {f"{MEMORY}{name}": value for name, value in memory.items()}
     return values | ({"action": signal} if outside else {})
+
+
+def state_registers(program: Program) -> list[str]:
+    """List the registers that a reset sets back."""
+    return [*STATE_REGISTERS, *(name for name in program.sizes if name.startswith(MEMORY))]
 
 
 def actuator_settings(
@@ -226,12 +331,12 @@ def actuator_settings(
     if actuators is None:
         return SettingGroup("actuators", (), lambda worlds, values, mask: {})
     n, settings, lacking = len(mechanism.file_actuators), list[Setting](), dict[str, str]()
-    for name, declaration in declared_fields(type(actuators)).items():
+    for name, declaration in actuators.declared.items():
         register, about = f"actuators.{name}", (declaration.unit, declaration.meaning)
         if register in compiled:
             shape = () if name == "delay" else (n,)
             settings.append(Setting(name, (register,), shape, declaration.range, *about))
-        elif name != "by_world":  # fixed when the simulation is created
+        elif declaration.is_numeric:  # fixed when the simulation is created
             lacking[name] = (
                 f"{name} cannot be changed in this simulation; create it with"
                 f" actuators=FileActuators({name}=...)."
@@ -263,7 +368,7 @@ def _update_register(
     """Update one register with new values."""
     if setting is None:
         raise InvalidValue(f"{name} of the file's actuators must be a number, not None.", name)
-    declared_fields(type(actuators))[name].check("the file's actuators", _flatten(setting))
+    actuators.declared[name].check("the file's actuators", _flatten(setting))
     if name == "delay":
         longest, value = actuators.longest_delay, _convert_delays(setting, worlds.count)
         if value.max() > longest:

@@ -147,8 +147,10 @@ class Simulation:
             "stepper": resolve.resolve_stepper(stepper),
             "terrain": resolve.resolve_terrain(terrain),
         }
-        parts = set_parameters(parts | {"actuators": actuators}, chosen.parameters)
-        self.law, self.controller, self.stepper, self.terrain, self.actuators = parts.values()
+        parts |= actuation.split_models(actuators)
+        parts = set_parameters(parts, chosen.parameters)
+        self.law, self.controller, self.stepper, self.terrain = list(parts.values())[:4]
+        self.actuators = actuation.join_models(parts)
         setting_groups.check_world_count(self.law, self.terrain, self.worlds)
 
         # choose what is compiled
@@ -271,6 +273,12 @@ class Simulation:
         False before the first step, and after `reset` or `set(q=...)`.
         """
         return self._get("converged")[..., 0] > 0
+
+    @property
+    def motor_state(self) -> dict[str, Array]:
+        """Memory of actuator models by name, such as "temperature"; (n,) or (worlds, n); copies."""
+        names = [name for name in self.program.sizes if name.startswith(actuation.MEMORY)]
+        return {name.removeprefix(actuation.MEMORY): self._get(name) for name in names}
 
     def _get(self, name: str) -> Array:
         values = self._worlds.output(name)
@@ -406,7 +414,7 @@ class Simulation:
         """
         mask = inputs.world_mask(where, self._worlds)
         sensor_noise.begin_episode(self._worlds, mask, seed)
-        self._restart((*RESET_REGISTERS, *actuation.STATE_REGISTERS), mask)
+        self._restart((*RESET_REGISTERS, *actuation.state_registers(self.program)), mask)
         sensors.refresh_readings(self.plan, self._worlds, mask)
 
     def _restart(self, names: Collection[str], mask: Any) -> None:

@@ -25,7 +25,7 @@ from tarsus.program.ir.program import Program
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder
 from tarsus.simulation import actuation, fingerprint, sensor_noise, varied
-from tarsus.simulation.actuation import Actuation
+from tarsus.simulation.actuation import ActingModels, Actuation
 from tarsus.simulation.physical_range import is_in_range
 from tarsus.simulation.program_cache import cached_program
 from tarsus.simulation.sensor_program import (
@@ -99,7 +99,7 @@ def trace_step(plan: Plan) -> Program:
     Notes ----- State registers: q, u, memory (the law's), control (the controller's), bilateral
     (impulses of the constraints), steps (number of steps so far); with sensors sensing.* and
     episode; with a file's actuators delayed and activation (signals still to come, filtered
-    signals).
+    signals), and motor.* (memory of actuator models).
 
     Report registers: impulse (3n,) in N s in contact frames, iterations, converged, tau
     (actuators,); those of `ImpactRecord` with a stepper that locates impacts; sensed.*. With
@@ -135,7 +135,7 @@ def trace_step(plan: Plan) -> Program:
         now = ControlInputs(robot, steps * dt, *uncut, command, before, dt)
         torque, control = checked_outputs.call_torque(controller, now, gains)
     # actuators
-    tau, servos, later = apply_actuators(plan, torque, (q, u, dt), b)
+    tau, servos, later, models = apply_actuators(plan, torque, (q, u, dt), b)
     control = b.stamp("controller", b.store_all("control_after", control))
 
     # dry friction at the start of the step
@@ -153,6 +153,8 @@ def trace_step(plan: Plan) -> Program:
     start = replace(inputs, bilateral=bilateral, impulse=impulse)
     end = plan.stepper.step(scene, start, b)
     results = end.to_registers() | end.reports | {"steps": steps + 1} | later
+    if models.pairs:
+        results |= models.advance(mechanism, b.symbols("tau"))
     # a step that leaves the physical range has not converged
     inside = is_in_range(mechanism, end.q, end.u, dt)
     results["converged"] = ca.logic_and(results["converged"], inside)
@@ -168,8 +170,10 @@ def trace_step(plan: Plan) -> Program:
 
 def apply_actuators(
     plan: Plan, wanted: SX, state: tuple[SX, SX, SX], b: Builder
-) -> tuple[SX, ActuatorForce | None, Values]:
+) -> tuple[SX, ActuatorForce | None, Values, ActingModels]:
     """Compute torques (actuators,) in the step, actuators that act within it, and registers.
+
+    The last value are models of real motors, whose memory depends on the end of the step.
 
     Parameters
     ----------
@@ -188,15 +192,16 @@ def apply_actuators(
         given = varied.scale_by_strength(
             plan.varied, mechanism, limit_torques(mechanism, wanted), b
         )
-        return b.store("tau", given, "report"), None, later
+        return b.store("tau", given, "report"), None, later, ActingModels()
     if plan.controller is not None:
         wanted = actuation.signals_from_torques(mechanism, wanted)
-    servos, later = actuation.actuator_forces(plan.actuation, mechanism, wanted, state[2], b)
+    servos, later, models = actuation.actuator_forces(plan.actuation, mechanism, wanted, state, b)
     still = SX.zeros(len(mechanism.actuators))
     if plan.stepper.velocity_level:
-        return still, servos, later
+        return still, servos, later, models
     # a stepper with several evaluations holds the force at the start
-    return b.store("tau", servos.at(*state).with_limits(still)[0], "report"), None, later
+    tau = b.store("tau", servos.at(*state).with_limits(still)[0], "report")
+    return tau, None, later, models
 
 
 def with_friction_at_start(

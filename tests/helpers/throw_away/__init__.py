@@ -10,6 +10,7 @@ KINDS = {
     "steppers": "tarsus/stepping/methods",
     "terrains": "tarsus/terrain",
     "gaits": "tarsus/control/gaits",
+    "actuators": "tarsus/control/actuators",
     "sensors": "tarsus/sensing",
     "scenes": "tarsus/validation/scenes",
     "engines": "tarsus/engines",

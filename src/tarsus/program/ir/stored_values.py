@@ -55,6 +55,10 @@ class StoredValues:
         """Declare a parameter register and return its symbols (size,)."""
         return self.declare(name, size, "parameter")
 
+    def symbols(self, name: str) -> SX:
+        """Return the symbols (size,) of a register that was declared or stored before."""
+        return self._symbols[name]
+
     def store(self, name: str, value: SX, kind: Literal["temporary", "report"] = "temporary") -> SX:
         """Store a value in a register, so that it is computed once, here.
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from tarsus import plugins, registry
 from tarsus.contact.base import Law
+from tarsus.control.actuators.base import ActuatorModel
 from tarsus.control.file_actuators import FileActuators
 from tarsus.errors import InvalidFile, TarsusError, UnknownName, Unsupported, quote
 from tarsus.sensing.base import Sensor
@@ -30,6 +31,7 @@ KINDS: dict[str, tuple[str, type]] = {  # package and base class of what a log m
     "stepper": ("tarsus.stepping.methods", Stepper),
     "terrain": ("tarsus.terrain", Terrain),
     "gait": ("tarsus.control.gaits", object),  # or a Python controller
+    "actuator model": ("tarsus.control.actuators", ActuatorModel),
     "sensor": ("tarsus.sensing", Sensor),
 }
 EXTRA_CLASSES = (FileActuators, Patch, Substeps)  # other classes that options and parts may hold

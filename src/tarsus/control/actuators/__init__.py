@@ -1,0 +1,3 @@
+"""Models of real motors, one per file."""
+
+KIND = "actuators"
