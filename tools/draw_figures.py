@@ -504,6 +504,38 @@ def dc_motor() -> str:
     return draw_panels("A DC motor: torque over rate, heating, and current when hot", panels)
 
 
+def lag_and_encoder() -> str:
+    """Draw a delayed and lagging torque, and the readings of an encoder."""
+
+    def lagging(x: float) -> float:
+        return 0.8 * (1 - math.exp(-(x - 0.3) / 0.12)) if x > 0.3 else 0.0
+
+    def rounded(x: float) -> float:
+        return 0.1 * math.floor((0.8 * x + 0.12) / 0.1 + 0.5)
+
+    def jump(at: float) -> Callable[[float], float]:
+        return lambda x: 0.8 if x > at else 0.0
+
+    panels = [
+        Panel(
+            "time",
+            "signal (gray), late (green),\nwith a lag (blue)",
+            [(jump(0.1), PALE), (jump(0.3), GREEN), (lagging, BLUE)],
+        ),
+        Panel(
+            "angle q",
+            "encoder: true angle (gray),\nreading (blue)",
+            [(lambda x: 0.8 * x, PALE), (rounded, BLUE)],
+        ),
+        Panel(
+            "time",
+            "true rate (gray) and rate\nfrom the readings (blue)",
+            [(lambda x: 0.3, PALE), (lambda x: 0.75 if x * 5 % 1 < 0.4 else 0.0, BLUE)],
+        ),
+    ]
+    return draw_panels("Delay and lag of a torque, and an encoder's angle and rate", panels)
+
+
 def _friction_of_angle(x: float) -> float:
     inside = min(max(x, -0.7), 0.7)
     return 0.45 - 0.3 * inside + 0.25 * inside**2
@@ -523,6 +555,7 @@ FIGURES: dict[str, Callable[[], str]] = {
     "control_period": control_period,
     "joint_friction": joint_friction,
     "dc_motor": dc_motor,
+    "lag_and_encoder": lag_and_encoder,
 }
 
 

@@ -28,7 +28,7 @@ class FileActuators:
 
     A number may be given once for all actuators, as (actuators,) for each actuator, as (worlds, 1)
     for each world, or as (worlds, actuators). The shape (n,) is rejected if there are n actuators
-    and n worlds. `delay` is one number for all worlds or (worlds,). `kp` and `kv` change servos
+    and n worlds, but a `delay` of shape (worlds,) is one per world. `kp` and `kv` change servos
     only.
 
     The torque-speed curve of each motor falls linearly from `stall_torque` to zero at
@@ -71,7 +71,7 @@ class FileActuators:
     by_world: Any = component(
         (), "names of gears, ranges and speed limits that may be set for each world"
     )
-    models: tuple[ActuatorModel, ...] = component((), "models of real motors, in order")
+    models: Any = component((), "models of real motors, in order")
 
     def __post_init__(self) -> None:
         check(self)

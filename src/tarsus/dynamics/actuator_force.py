@@ -9,7 +9,7 @@ force falls by its slope, gear^2 (kv + dt/4 kp), per unit of d.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 
 import casadi as ca
@@ -54,11 +54,35 @@ class MotorEffects:
         Measured minus true coordinate and rate of each joint (n,); None: they are exact.
     lines
         Torque-speed lines of the motors.
+    share, rest
+        A joint gets `share` times the torque of the actuator's law plus `rest` (n,), before the
+        limits of lines; None: all of it.
     """
 
     position_error: SX | None = None
     rate_error: SX | None = None
     lines: tuple[TorqueSpeedLine, ...] = ()
+    share: SX | None = None
+    rest: SX | None = None
+
+    def with_errors(self, position: SX, rate: SX) -> MotorEffects:
+        """Add errors (n,) of the measured coordinates and rates."""
+        before = self.position_error, self.rate_error
+        position, rate = (
+            new if old is None else old + new
+            for old, new in zip(before, (position, rate), strict=True)
+        )
+        return replace(self, position_error=position, rate_error=rate)
+
+    def with_line(self, line: TorqueSpeedLine) -> MotorEffects:
+        """Add a torque-speed line."""
+        return replace(self, lines=(*self.lines, line))
+
+    def blended(self, decay: SX, torque: SX) -> MotorEffects:
+        """Replace the part `decay` (n,) of the torque by that of another `torque` (n,)."""
+        share = 1 - decay if self.share is None else (1 - decay) * self.share
+        rest = decay * torque if self.rest is None else decay * torque + (1 - decay) * self.rest
+        return replace(self, share=share, rest=rest)
 
 
 @dataclass(frozen=True, eq=False)
@@ -283,6 +307,8 @@ class ActuatorForceAtState:
         if limited:
             force, slope = clamp(force, slope, self.law.force_range(k))
         force, slope = gear * strength * force, gear * strength * slope
+        if motor.share is not None and motor.rest is not None:
+            force, slope = motor.rest[k] + motor.share[k] * force, motor.share[k] * slope
         return (
             self._limit_by_lines(k, (force, slope), self.u[j] + d, past_zero)
             if limited

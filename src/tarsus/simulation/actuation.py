@@ -217,7 +217,11 @@ def actuator_forces(
     """
     actuators, dt = mechanism.file_actuators, state[2]
     # delay the signals
-    control, after = delay_signals(control, actuation.delay, "actuators.delay", b)
+    if actuation.delay:
+        delay = b.parameter("actuators.delay", len(actuators))
+        control, after = delay_signals(control, actuation.delay, delay, b)
+    else:
+        after = dict[str, SX]()
     names = ("kp", "kv", "strength", *actuation.optional)
     values = {name: b.parameter(f"actuators.{name}", len(actuators)) for name in names}
     law = ActuatorForce(mechanism, control, values)
@@ -254,17 +258,17 @@ def _joint_states(mechanism: Mechanism, state: tuple[SX, SX, SX]) -> tuple[SX, S
     return ca.vec(state[0][in_q]), ca.vec(state[1][in_u])
 
 
-def delay_signals(signals: SX, longest: int, delay: str, b: Builder) -> tuple[SX, Values]:
-    """Delay signals by the number of steps in a parameter.
+def delay_signals(signals: SX, longest: int, delay: SX, b: Builder) -> tuple[SX, Values]:
+    """Delay signals by a number of steps.
 
     Parameters
     ----------
     signals
         Signals, shape (n,).
     longest
-        Largest delay in steps; 0: no delay is compiled.
+        Largest delay, in steps.
     delay
-        Name of the parameter register with the delay.
+        Delay of each signal (n,), or of all (1,), in steps.
     b
         Builder of the program.
 
@@ -273,11 +277,9 @@ def delay_signals(signals: SX, longest: int, delay: str, b: Builder) -> tuple[SX
     tuple
         The delayed signals, and the register of signals still to come.
     """
-    if not longest:
-        return signals, {}
     n = signals.numel()
-    line, steps = ca.vertcat(signals, b.declare("delayed", n * longest)), b.parameter(delay)
-    parts = [ca.if_else(steps == k, line[k * n : k * n + n], 0) for k in range(longest + 1)]
+    line = ca.vertcat(signals, b.declare("delayed", n * longest))
+    parts = [ca.if_else(delay == k, line[k * n : k * n + n], 0) for k in range(longest + 1)]
     return sum(parts, SX.zeros(n)), {"delayed": line[: n * longest]}
 
 
@@ -307,7 +309,8 @@ def initial_registers(
         f"actuators.{name}": value for name, value in actuators.values(mechanism, worlds).items()
     }
     if delay:
-        values["actuators.delay"] = _convert_delays(actuators.delay, worlds)
+        delays = _check_delays(actuators.delay, worlds)
+        values["actuators.delay"] = broadcast(mechanism, "delay", delays, np.zeros(n), worlds)
         values["delayed"] = np.tile(signal, delay)
     states = [k for k, a in enumerate(mechanism.file_actuators) if a.has_state]
     if states:
@@ -334,8 +337,7 @@ def actuator_settings(
     for name, declaration in actuators.declared.items():
         register, about = f"actuators.{name}", (declaration.unit, declaration.meaning)
         if register in compiled:
-            shape = () if name == "delay" else (n,)
-            settings.append(Setting(name, (register,), shape, declaration.range, *about))
+            settings.append(Setting(name, (register,), (n,), declaration.range, *about))
         elif declaration.is_numeric:  # fixed when the simulation is created
             lacking[name] = (
                 f"{name} cannot be changed in this simulation; create it with"
@@ -370,15 +372,14 @@ def _update_register(
         raise InvalidValue(f"{name} of the file's actuators must be a number, not None.", name)
     actuators.declared[name].check("the file's actuators", _flatten(setting))
     if name == "delay":
-        longest, value = actuators.longest_delay, _convert_delays(setting, worlds.count)
-        if value.max() > longest:
+        longest, setting = actuators.longest_delay, _check_delays(setting, worlds.count)
+        most = np.max(_flatten(setting))
+        if most > longest:
             raise InvalidValue(
                 f"delay must be at most {longest} steps, the longest with which the simulation was"
-                f" created, not {value.max():g}: create it with"
-                f" FileActuators(delay={value.max():g}).",
+                f" created, not {most:g}: create it with FileActuators(delay={most:g}).",
                 "delay",
             )
-        return value
     # one value for all, or values by name
     register = worlds.get(f"actuators.{name}").astype(float)
     if not isinstance(setting, Mapping):
@@ -402,13 +403,10 @@ def _flatten(values: Any) -> Any:
     return np.concatenate([np.ravel(value) for value in values.values()] or [np.zeros(0)])
 
 
-def _convert_delays(delays: Any, worlds: int) -> Array:
-    """Convert delays to whole steps, shape (1,) or (worlds, 1)."""
-    value = np.asarray(np.nan if isinstance(delays, Mapping) else delays, dtype=float)
-    if value.shape not in ((), (worlds,)) or np.any(value != np.round(value)):
-        raise InvalidValue(
-            "delay must be a whole number of steps, one for all actuators or one per world, not"
-            f" {delays!r}.",
-            "delay",
-        )
-    return value.reshape(-1, 1) if value.ndim else value.reshape(1)
+def _check_delays(delays: Any, worlds: int) -> Any:
+    """Check that delays are whole steps; one number per world gets the shape (worlds, 1)."""
+    numbers = np.asarray(_flatten(delays), dtype=float)
+    if np.any(numbers != np.round(numbers)):
+        raise InvalidValue(f"delay must be a whole number of steps, not {delays!r}.", "delay")
+    by_world = not isinstance(delays, Mapping) and numbers.shape == (worlds,)
+    return numbers[:, None] if by_world else delays

@@ -188,7 +188,10 @@ def apply_actuators(
     """
     mechanism = plan.scene.mechanism
     if plan.actuation is None:
-        wanted, later = actuation.delay_signals(wanted, plan.varied.delay, "varied.delay", b)
+        later = dict[str, SX]()
+        if longest := plan.varied.delay:
+            delay = b.parameter("varied.delay")
+            wanted, later = actuation.delay_signals(wanted, longest, delay, b)
         given = varied.scale_by_strength(
             plan.varied, mechanism, limit_torques(mechanism, wanted), b
         )

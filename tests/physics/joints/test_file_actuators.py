@@ -171,6 +171,31 @@ def test_signals_are_delayed_by_the_steps_of_their_world() -> None:
     assert np.array_equal(simulation.backend.output("tau")[:, 0], [0, 0, 5])
 
 
+def test_signals_are_delayed_by_the_steps_of_their_actuator() -> None:
+    """Two motors in two worlds: delays by name, and by world and actuator."""
+    two = pendulum('<motor name="a" joint="j"/><motor name="b" joint="j" gear="100"/>')
+    simulation = Simulation(two, worlds=2, actuators=FileActuators(delay=[[0, 3]]))
+
+    def felt() -> list[list[float]]:
+        simulation.reset()
+        torques = []
+        for k in range(1, 6):
+            simulation.step(np.array([float(k), float(k)]))
+            torques.append(simulation.backend.output("tau")[:, 0].tolist())
+        return torques
+
+    def expected(delays: list[list[int]]) -> list[list[float]]:
+        a, b = np.transpose(delays)
+        at = np.arange(1, 6)[:, None]
+        return (np.maximum(at - a, 0) + 100 * np.maximum(at - b, 0)).tolist()
+
+    assert felt() == expected([[0, 3], [0, 3]])
+    simulation.set(delay={"a": 1, "b": np.array([0, 2])})
+    assert felt() == expected([[1, 0], [1, 2]])
+    simulation.set(delay=np.array([3, 1]))
+    assert felt() == expected([[3, 3], [1, 1]])
+
+
 def test_motor_run_up_matches_the_closed_form() -> None:
     """I u' = stall (1 - u / u_0): u = u_0 (1 - exp(-t stall / (I u_0)))."""
     given = FileActuators(stall_torque=4.0, no_load_speed=10.0)
@@ -246,7 +271,7 @@ def test_gains_and_strength_differ_from_world_to_world() -> None:
         with refused(kind, subject):
             simulation.set(**given)
     late = Simulation(robot, actuators=FileActuators(delay=2))
-    for delay in ({"servo": 1}, 3):
+    for delay in ({"servo": 0.5}, 3):
         with refused(InvalidValue, "delay"):
             late.set(delay=delay)
 

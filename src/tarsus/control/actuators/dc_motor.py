@@ -20,7 +20,7 @@ for the bandwidth of the current loop. A motor that is driven faster than V / K 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import casadi as ca
@@ -79,7 +79,7 @@ class DcMotor(ActuatorModel):
         line = TorqueSpeedLine(
             K * current, K * self.voltage / self._hot_resistance(now), self.voltage / K
         )
-        return replace(motor, lines=(*motor.lines, line))
+        return motor.with_line(line)
 
     def advance(self, now: ActuatorInputs, torque: SX) -> Mapping[str, SX]:
         """Heat the windings: exact for constant losses during the step."""
