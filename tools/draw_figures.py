@@ -536,6 +536,46 @@ def lag_and_encoder() -> str:
     return draw_panels("Delay and lag of a torque, and an encoder's angle and rate", panels)
 
 
+def elastic_gears() -> str:
+    """Draw the torque of a spring and of teeth, backlash in motion, and a resonance."""
+
+    def teeth(x: float) -> float:
+        return 0.5 + (0.45 if x > 0.4 else -0.45 if x < -0.4 else 0.0)
+
+    def motor(x: float) -> float:
+        return 0.45 - 0.35 * math.cos(2 * math.pi * 1.5 * x)
+
+    def link(x: float) -> float:
+        at, step = 0.17, 0.001
+        for n in range(round(x / step) + 1):
+            at = min(max(at, motor(n * step) - 0.07), motor(n * step) + 0.07)
+        return at
+
+    def resonance(x: float) -> float:
+        return min(0.9, 0.15 / math.hypot(1 - (x / 0.5) ** 2, 0.15 * x / 0.5))
+
+    words = "oscillation of the link:\nresonance of rotor and link"
+    panels = [
+        Panel(
+            "deflection",
+            "torque of a spring (blue)\nand of teeth with play (orange)",
+            [(lambda x: 0.5 + 0.45 * x, BLUE), (teeth, ORANGE)],
+            True,
+        ),
+        Panel(
+            "time",
+            "angle of the motor (gray)\nand of the link behind play (blue)",
+            [(motor, PALE), (link, BLUE)],
+        ),
+        Panel(
+            "frequency",
+            "oscillation of the link:\nresonance of rotor and link",
+            [(resonance, BLUE)],
+        ),
+    ]
+    return draw_panels("Elastic gears: torque over deflection, backlash, and resonance", panels)
+
+
 def _friction_of_angle(x: float) -> float:
     inside = min(max(x, -0.7), 0.7)
     return 0.45 - 0.3 * inside + 0.25 * inside**2
@@ -556,6 +596,7 @@ FIGURES: dict[str, Callable[[], str]] = {
     "joint_friction": joint_friction,
     "dc_motor": dc_motor,
     "lag_and_encoder": lag_and_encoder,
+    "elastic_gears": elastic_gears,
 }
 
 
