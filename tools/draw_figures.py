@@ -567,11 +567,7 @@ def elastic_gears() -> str:
             "angle of the motor (gray)\nand of the link behind play (blue)",
             [(motor, PALE), (link, BLUE)],
         ),
-        Panel(
-            "frequency",
-            "oscillation of the link:\nresonance of rotor and link",
-            [(resonance, BLUE)],
-        ),
+        Panel("frequency", words, [(resonance, BLUE)]),
     ]
     return draw_panels("Elastic gears: torque over deflection, backlash, and resonance", panels)
 
