@@ -536,6 +536,34 @@ def lag_and_encoder() -> str:
     return draw_panels("Delay and lag of a torque, and an encoder's angle and rate", panels)
 
 
+def actuator_network() -> str:
+    """Draw the inputs of an actuator network, the network and the torque of a fitted servo."""
+    d = Drawing(960, 300, "Network from histories of error and rate to the torque")
+    for row, (name, color) in enumerate((("error", BLUE), ("rate", GREEN))):
+        top = 70 + 110 * row
+        for k, past in enumerate(("t", "t - h", "t - 2h")):
+            d.box(20 + 100 * k, top, 90, 60, f"{name}\n{past}", color, 12)
+        d.arrow((315, top + 30), (380, 155), INK)
+    for k, (count, height) in enumerate(((6, 180), (6, 180), (4, 120))):
+        for n in range(count):
+            d.circle(410 + 60 * k, 155 - height / 2 + (n + 0.5) * height / count, 9, PALE)
+    d.arrow((560, 155), (640, 155), INK)
+    d.text(600, 140, "torque", INK, 13)
+    d.arrow((660, 240), (940, 240))
+    d.arrow((795, 248), (795, 60))
+    d.text(935, 266, "error", INK, 13, "end")
+    d.text(795, 40, "torque: servo with a limit (gray),\nnetwork (blue)", INK, 13)
+
+    def servo(x: float) -> float:
+        return 0.5 + 0.45 * min(1.0, max(-1.0, 2 * x))
+
+    xs = [-1 + 0.02 * n for n in range(101)]
+    d.line([(795 + 125 * x, 240 - 170 * servo(x)) for x in xs], PALE, 3)
+    soft = [(795 + 125 * x, 240 - 170 * (0.5 + 0.44 * math.tanh(2.4 * x))) for x in xs]
+    d.line(soft, BLUE, 3)
+    return d.svg()
+
+
 def elastic_gears() -> str:
     """Draw the torque of a spring and of teeth, backlash in motion, and a resonance."""
 
@@ -592,6 +620,7 @@ FIGURES: dict[str, Callable[[], str]] = {
     "joint_friction": joint_friction,
     "dc_motor": dc_motor,
     "lag_and_encoder": lag_and_encoder,
+    "actuator_network": actuator_network,
     "elastic_gears": elastic_gears,
 }
 

@@ -46,6 +46,7 @@ FLOORS = (  # from the roof down; what stands on one floor does not see its neig
     ("algebra",),
     ("program",),
     ("registry", "parameters"),
+    ("onnx_files",),
     ("files", "file_locks", "installation", "plugins", "processes", "schema"),
     ("errors", "references"),
 )

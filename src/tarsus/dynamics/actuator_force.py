@@ -57,6 +57,9 @@ class MotorEffects:
     share, rest
         A joint gets `share` times the torque of the actuator's law plus `rest` (n,), before the
         limits of lines; None: all of it.
+    torque
+        Torque (n,), in N m, instead of that of the actuator's law, constant over the step and
+        limited to the range of the force; None: that of the law.
     """
 
     position_error: SX | None = None
@@ -64,6 +67,7 @@ class MotorEffects:
     lines: tuple[TorqueSpeedLine, ...] = ()
     share: SX | None = None
     rest: SX | None = None
+    torque: SX | None = None
 
     def with_errors(self, position: SX, rate: SX) -> MotorEffects:
         """Add errors (n,) of the measured coordinates and rates."""
@@ -303,6 +307,8 @@ class ActuatorForceAtState:
         # negative stiffness and damping act explicitly, at the start of the step
         slope = gear * (_positive(damping) + MEAN_FACTOR * self.dt * _positive(stiffness))
         force = force - slope * d
+        if motor.torque is not None:
+            force, slope = motor.torque[k] / gear, SX(0)
         # limits, then gear
         if limited:
             force, slope = clamp(force, slope, self.law.force_range(k))

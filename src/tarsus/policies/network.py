@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from tarsus.errors import InvalidFile, MissingPackage, Unsupported, unknown_name_error
 from tarsus.files import is_file
 from tarsus.installation import missing_package_error
+from tarsus.onnx_files import first_line, open_onnx
 
 Array = NDArray[np.float32]
 MAX_FILE_SIZE = 2_000_000_000  # bytes
@@ -166,7 +167,7 @@ class OnnxNetwork:
         except Exception as error:  # onnxruntime has no common class
             raise InvalidFile(
                 f"{self.file}: the network cannot take {observations.shape[1]} observations:"
-                f" {_first_line(error)}",
+                f" {first_line(error)}",
                 self.file,
             ) from None
         next_memory = {before: value for (before, _), value in zip(self.states, after, strict=True)}
@@ -198,23 +199,15 @@ def read_onnx(file: Path) -> Any:
     InvalidFile
         If the file is neither of these.
     """
+    if file.suffix != LEARNED_SUFFIX:
+        return open_onnx(file, PURPOSE)
     try:
         import onnx
     except ImportError:
         raise missing_package_error("onnx", PURPOSE, "policy") from None
-    if file.suffix == LEARNED_SUFFIX:
-        from tarsus.policies.learned import convert
+    from tarsus.policies.learned import convert
 
-        return onnx.load_from_string(convert(file, os.stat(file).st_mtime_ns))
-    try:
-        model = onnx.load(str(file))
-        onnx.checker.check_model(model)
-    except Exception as error:  # of protobuf, of onnx, or a missing file of weights
-        text = _first_line(error)
-        if "external" in text.lower() or isinstance(error, FileNotFoundError):
-            text = "its external weights file is missing. Copy it next to this file."
-        raise InvalidFile(f"{file} cannot be read as ONNX: {text}", file) from None
-    return model
+    return onnx.load_from_string(convert(file, os.stat(file).st_mtime_ns))
 
 
 def metadata(model: Any) -> dict[str, str]:
@@ -244,7 +237,7 @@ def _create_session(model: Any, file: Path) -> Any:
         )
     except Exception as error:  # an operator that is not known, a shape that does not fit
         raise Unsupported(
-            f"{file}: onnxruntime cannot run this network: {_first_line(error)}", file
+            f"{file}: onnxruntime cannot run this network: {first_line(error)}", file
         ) from None
 
 
@@ -330,7 +323,7 @@ class TorchNetwork:
             self._module = torch.jit.load(str(file), map_location="cpu").eval()
         except Exception as error:  # torch has no common class
             raise InvalidFile(
-                f"{file} cannot be read as TorchScript: {_first_line(error)}", file
+                f"{file} cannot be read as TorchScript: {first_line(error)}", file
             ) from None
         self.file, self.metadata = file, dict[str, str]()
 
@@ -353,11 +346,7 @@ class TorchNetwork:
             except Exception as error:
                 raise InvalidFile(
                     f"{self.file}: the network cannot take {observation.shape[1]} observations:"
-                    f" {_first_line(error)}",
+                    f" {first_line(error)}",
                     self.file,
                 ) from None
         return action.numpy().reshape(len(observation), -1), {}
-
-
-def _first_line(error: BaseException) -> str:
-    return str(error).strip().partition("\n")[0][:300] or type(error).__name__

@@ -27,6 +27,22 @@ HOWELL_2022 = Reference(
     "2022",
     {"journal": "arXiv preprint arXiv:2212.00541"},
 )
+HWANGBO_2019 = Reference(
+    "Hwangbo 2019",
+    "article",
+    (
+        "Hwangbo, Jemin",
+        "Lee, Joonho",
+        "Dosovitskiy, Alexey",
+        "Bellicoso, Dario",
+        "Tsounis, Vassilios",
+        "Koltun, Vladlen",
+        "Hutter, Marco",
+    ),
+    "Learning agile and dynamic motor skills for legged robots",
+    "2019",
+    {"journal": "Science Robotics", "volume": "4", "number": "26"},
+)
 KINGMA_2015 = Reference(
     "Kingma 2015",
     "inproceedings",

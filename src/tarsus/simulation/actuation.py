@@ -244,9 +244,14 @@ def actuator_forces(
             name: b.declare(f"{MEMORY}{name}", np.shape(value)[-1])
             for name, value in compiled.initial_memory(len(actuators)).items()
         }
-        inputs = ActuatorInputs(law.signal, *_joint_states(mechanism, state), dt, memory)
+        q, u = _joint_states(mechanism, state)
+        q = q if motor.position_error is None else q + motor.position_error
+        u = u if motor.rate_error is None else u + motor.rate_error
+        inputs = ActuatorInputs(law.signal, q, u, dt, memory)
         motor = model.apply(inputs, motor)
         pairs.append((model, inputs))
+    if pairs:
+        motor = b.store_all("motor", motor)
     return replace(law, motor=motor), after, ActingModels(tuple(pairs))
 
 

@@ -35,7 +35,8 @@ class ActuatorInputs:
     signal
         Control signals or activations of the actuators.
     q, u
-        Coordinates and rates of their joints, in rad and rad/s, or m and m/s.
+        Coordinates and rates of their joints as measured, with the errors of the models before, in
+        rad and rad/s, or m and m/s.
     dt
         Step size, in s.
     memory
