@@ -88,12 +88,7 @@ def test_a_passive_fall_gains_no_energy_under_any_law(law: str) -> None:
     assert found.diverged == 0
 
 
-GAINING = {  # in 5, 9, 1 and 1 of 1,000 worlds: decision 0067
-    ("biped", "hertz"),
-    ("biped", "lcp_impulse"),
-    ("hyq", "hertz"),
-    ("hyq", "lcp_impulse"),
-}
+GAINING = {("hyq", "hertz"), ("hyq", "lcp_impulse")}  # in 1 of 1,000 worlds each: decision 0067
 
 
 @pytest.mark.slow
@@ -118,8 +113,12 @@ def test_1000_passive_falls_gain_no_energy(name: str, law: str) -> None:
 
 @pytest.mark.parametrize("law", SOFT)
 def test_explicit_forces_diverge_and_are_reported(law: str) -> None:
-    """A state outside the physical range has not converged, and the log reports the energy."""
-    found = falls("mini_cheetah", law, worlds=24, seconds=0.8, stepper=Midpoint(forces="once"))
+    """A state outside the physical range has not converged, and the log reports the energy.
+
+    In steps of 2.5 ms, `compliant` does not diverge since the trunk also touches the ground.
+    """
+    stepper = Midpoint(forces="once")
+    found = falls("mini_cheetah", law, worlds=24, seconds=0.8, stepper=stepper, dt=0.005)
     assert found.gained > 0
     assert found.silent == 0
 

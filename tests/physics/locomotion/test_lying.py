@@ -19,7 +19,7 @@ QUICK = (("mini_cheetah", "moreau"), ("mini_cheetah", "compliant"), ("biped", "m
 TILTS = (("x", 90), ("x", -90), ("y", 90), ("y", -90), ("x", 150))  # degrees
 DROP, SLOP = 0.02, 1e-3  # m
 G = 9.81  # m/s^2
-FALL = 4.0  # s
+FALL, LONGEST = 4.0, 10.0  # s; HyQ tips over late from its end on soft ground
 RECOVERING = ("moreau",)  # laws that lift what has sunk back to SLOP
 
 
@@ -65,16 +65,18 @@ def test_a_fallen_robot_lies_on_its_body(name: str, law: str) -> None:
     simulation.set(q=q)
     start = energy(simulation)
     most = np.zeros(len(TILTS))
-    for _ in range(round(FALL / 0.05)):
+    weight, height = robot.mass * G, robot.keyframes["stand"][2]
+    resting = 1e-3 * weight * height  # J: at rest, or rocking slowly on soft ground
+    kinetic = np.inf
+    while simulation.time < FALL or (kinetic > resting and simulation.time < LONGEST):
         simulation.advance(0.05)
         most = np.maximum(most, energy(simulation) - start)
+        kinetic = robot.kinetic_energy(simulation.q, simulation.u).max()
     depth = -lowest(simulation)
     # joints that are no contact points, as some of HOAP-1's are
     points = [robot.position(simulation.q, c.name) for c in robot.candidates if c.radius == 0]
     joints = [robot.position(simulation.q, body) for body in robot.body_names]
     joints = [p for p in joints if all(np.abs(p - point).max() > 1e-9 for point in points)]
-    kinetic = robot.kinetic_energy(simulation.q, simulation.u).max()
-    weight, height = robot.mass * G, robot.keyframes["stand"][2]
     landing = 0.0 if law in RECOVERING else np.sqrt(2 * G * height) * simulation.dt
     allowed = depth_under(law, robot.mass) + landing + SLOP
     print(
@@ -83,5 +85,5 @@ def test_a_fallen_robot_lies_on_its_body(name: str, law: str) -> None:
     )
     assert depth.max() < allowed
     assert np.min(joints, axis=0)[:, 2].min() > 0  # above the ground
-    assert kinetic < 1e-3 * weight * height  # at rest, or rocking slowly on soft ground
+    assert kinetic < resting
     assert most.max() < 0.01 * weight  # the energy of a centimeter of height
