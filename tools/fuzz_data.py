@@ -46,8 +46,8 @@ from tarsus.comparison.imported import read_run
 from tarsus.comparison.trajectory import log_to_arrays
 from tarsus.exchange.mcap_file import write_mcap
 from tarsus.exchange.table import write_table
-from tarsus.identification.model_parts import model_parts
-from tarsus.identification.recording import motion_log, open_log
+from tarsus.identification.model_parts import create_model_parts
+from tarsus.identification.recording import open_log, read_motion_log
 from tarsus.learning.play import draw_policy_trials, run_trials
 from tarsus.learning.play import with_settings as settled
 from tarsus.learning.policy import Policy
@@ -243,7 +243,7 @@ def readers_of_logs(folder: Path) -> dict[str, Callable[[Path], object]]:
     def identified(path: Path) -> None:
         log = open_log(path)
         robot = robot_of(log)
-        model_parts({}, log, robot, motion_log(log, robot).dt)
+        create_model_parts({}, log, robot, read_motion_log(log, robot).dt)
 
     return {
         "rerun": tarsus.rerun,
@@ -258,7 +258,9 @@ def readers_of_logs(folder: Path) -> dict[str, Callable[[Path], object]]:
 def readers_of_tables(folder: Path) -> dict[str, Callable[[Path], object]]:
     return {
         "judge": lambda path: tarsus.judge(path, str(folder / "ball.xml")),
-        "identify": lambda path: motion_log(open_log(path), tarsus.load(str(folder / "ball.xml"))),
+        "identify": lambda path: read_motion_log(
+            open_log(path), tarsus.load(str(folder / "ball.xml"))
+        ),
         "read_run": lambda path: read_run(path, None),
     }
 

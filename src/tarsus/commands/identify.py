@@ -113,13 +113,13 @@ class Identify(Command):
         record = asdict(result)
         files = self._write_json(record)
         if self.out is not None:
-            from tarsus.identification.figures import identification_figure
-            from tarsus.identification.page import page
+            from tarsus.identification.figures import draw_identification
+            from tarsus.identification.page import build_page
             from tarsus.viewer.figure import save
 
             files.append(self.out / "identify.png")
-            save(identification_figure(result), files[-1])
-            files.append(self._write_page(page(result)))
+            save(draw_identification(result), files[-1])
+            files.append(self._write_page(build_page(result)))
         return self._print(record, files, lambda: _print_result(result))
 
     def _identify_actuators(self, threads: int) -> int:
@@ -149,12 +149,12 @@ class Identify(Command):
         record = result.record()
         files = self._write_json(record)
         if self.out is not None:
-            from tarsus.identification.figures import actuator_figure
+            from tarsus.identification.figures import draw_actuators
             from tarsus.identification.identified_file import write_identified
             from tarsus.viewer.figure import save
 
             files += [self.out / "identify.png", self.out / "identified.xml"]
-            save(actuator_figure(result), files[-2])
+            save(draw_actuators(result), files[-2])
             write_identified(result.robot, files[-1])
         return self._print(record, files, lambda: _print_actuators(result))
 
@@ -170,9 +170,9 @@ class Identify(Command):
         record = asdict(ranking)
         files = self._write_json(record)
         if self.out is not None:
-            from tarsus.identification.page import ranking_page
+            from tarsus.identification.page import build_ranking_page
 
-            files.append(self._write_page(ranking_page(ranking)))
+            files.append(self._write_page(build_ranking_page(ranking)))
         return self._print(record, files, lambda: _print_ranking(ranking))
 
     def _print(
@@ -229,7 +229,7 @@ def _print_result(result: Identification) -> None:
         if errors:
             listed = ", ".join(f"{quantity} {value:.4g}" for quantity, value in errors.items())
             print(f"  {name}: {listed}")
-    for sentence in result.sentences:
+    for sentence in result.remarks:
         print(f"- {sentence}")
 
 
@@ -254,7 +254,7 @@ def _print_actuators(result: ActuatorIdentification) -> None:
     if chosen is not None:
         head = ["parameter", "estimate", "95 % interval", "unit", "initial guess"]
         _print_table([head] + [_estimate_row(one, False) for one in chosen.estimates])
-        for sentence in chosen.sentences:
+        for sentence in chosen.remarks:
             print(f"- {sentence}")
     print(f"{result.simulated} windows simulated in {result.seconds:.0f} s")
 
@@ -283,7 +283,7 @@ def _print_ranking(ranking: LawRanking) -> None:
         ["law", "held-out error", "95 % interval", "excess over the best", "parameters", "dt / s"]
     ]
     for law in ranking.laws:
-        behind = f"{law.behind[0]:.3g} ({law.behind[1]:.3g} .. {law.behind[2]:.3g})"
+        behind = f"{law.excess[0]:.3g} ({law.excess[1]:.3g} .. {law.excess[2]:.3g})"
         limits = interval(law.low, law.high, 4, " .. ")
         name = f"{short_name(law.law)} *" if law.as_good else short_name(law.law)
         rows.append(

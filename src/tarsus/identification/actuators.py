@@ -24,15 +24,15 @@ from numpy.typing import NDArray
 
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import InvalidValue, UnmetCondition, join_names, unknown_name_error
-from tarsus.identification.candidates import Candidates, ModelParts, selects
+from tarsus.identification.candidates import Candidates, ModelParts, matches
 from tarsus.identification.estimates import Estimate
 from tarsus.identification.intervals import OPEN_HALF_WIDTH
-from tarsus.identification.model_parts import model_parts
+from tarsus.identification.model_parts import create_model_parts
 from tarsus.identification.ranges import SearchRange
 from tarsus.identification.recording import MotionLog
 from tarsus.identification.resampling import mean_interval
 from tarsus.identification.rollouts import Rollouts
-from tarsus.identification.run import Identification, Prepared, ProgressCallback, identify_model
+from tarsus.identification.run import Identification, PreparedData, ProgressCallback, identify_model
 from tarsus.identification.servo_log import read_servo_log
 from tarsus.identification.spec import SEARCH, IdentificationSpec
 from tarsus.identification.unknowns import FRICTION_KINDS, Unknown
@@ -162,7 +162,7 @@ class ActuatorIdentification:
                 "bic": fit.bic,
                 "excess": list(fit.excess),
                 "estimates": [asdict(one) for one in result.estimates] if result else [],
-                "remarks": list(result.sentences) if result else [],
+                "remarks": list(result.remarks) if result else [],
             }
 
         return {
@@ -242,14 +242,14 @@ def identify_actuators(
     for name in sorted(structures, key=lambda s: len(parts_of[s])):
         simpler = [known[s] for s in known if set(parts_of[s]) <= set(parts_of[name])]
         start = simpler[-1] if simpler else {}
-        fit = problem.fit(name, parts_of[name], per, start)
+        fit = problem.fit_structure(name, parts_of[name], per, start)
         assert fit.identification is not None
         known[name] = {one.name: one.value for one in fit.identification.estimates}
         fits.append(fit)
     fits, chosen = _compare(fits, motion, first_held_out)
     values = known.get(chosen, {})
     return ActuatorIdentification(
-        identified_robot(robot, values, motion),
+        apply_estimates(robot, values, motion),
         motion,
         tuple(fits),
         chosen,
@@ -293,7 +293,7 @@ def with_servos(robot: Robot, kp: float, kd: float) -> Robot:
     return replace(robot, file_actuators=servos)
 
 
-def joint_groups(robot: Mechanism, per: str) -> list[str]:
+def list_joint_groups(robot: Mechanism, per: str) -> list[str]:
     """List the joints, or patterns of joints that legs share, such as *_calf_joint."""
     names = [body.joint.name for body in robot.bodies]
     if per == "joint":
@@ -307,7 +307,7 @@ def joint_groups(robot: Mechanism, per: str) -> list[str]:
     )
 
 
-def identified_robot(robot: Robot, values: Mapping[str, float], log: MotionLog) -> Robot:
+def apply_estimates(robot: Robot, values: Mapping[str, float], log: MotionLog) -> Robot:
     """Return the robot with estimates, by names of unknowns.
 
     Friction that changes with the angle stays constant outside the range of the log.
@@ -318,7 +318,7 @@ def identified_robot(robot: Robot, values: Mapping[str, float], log: MotionLog) 
         of_joint = {
             name.partition(".")[0]: value
             for name, value in values.items()
-            if selects(name.partition(".")[2], joint.name)
+            if matches(name.partition(".")[2], joint.name)
         }
         changed: dict[str, Any] = {k: of_joint[k] for k in JOINT_FIELDS if k in of_joint}
         fields = {FRICTION_FIELDS[k]: of_joint[k] for k in FRICTION_KINDS if k in of_joint}
@@ -353,7 +353,7 @@ class _Problem:
         self.threads, self.on_progress = threads, on_progress
         self.simulated = 0
         step = log.dt / np.ceil(log.dt / MAX_STEP)
-        self.parts = model_parts({"dt": float(step)}, None, robot, log.dt)
+        self.parts = create_model_parts({"dt": float(step)}, None, robot, log.dt)
         self.parts = replace(self.parts, options={"actuators": "file", "contacts": ()})
         train = log.between(None, (first_held_out - 1) * log.dt)
         windows = cut_windows([train], WINDOW, WINDOW - SETTLING, 10_000)
@@ -378,19 +378,19 @@ class _Problem:
         q = self._predict(self.parts, unknowns, values)
         return self._measure("file", None, 0, q)
 
-    def fit(
+    def fit_structure(
         self, name: str, kinds: Sequence[str], per: str, start: Mapping[str, float]
     ) -> ActuatorFit:
         """Fit one structure, beginning with the values of a simpler one."""
         parts = replace(self.parts, robot=self._with_ranges(kinds))
         unknowns = [
             self._unknown(kind, group, start)
-            for group in joint_groups(self.robot, per)
+            for group in list_joint_groups(self.robot, per)
             for kind in kinds
         ]
         noise = Noise(np.full(self.robot.nu, NOISE), None, None)
         spec = IdentificationSpec(tuple(unknowns), search=self.search)
-        prepared = Prepared(spec, (self.log,), parts, noise, self.train, self.no_windows)
+        prepared = PreparedData(spec, (self.log,), parts, noise, self.train, self.no_windows)
         result = identify_model(
             prepared,
             unknowns,
@@ -413,7 +413,7 @@ class _Problem:
         times = np.array([correlation_time(e) for e in (q - self.log.q)[: self.first_held_out].T])
         estimates = []
         for one, unknown in zip(result.estimates, unknowns, strict=True):
-            chosen = [selects(unknown.parameter, b.joint.name) for b in self.robot.bodies]
+            chosen = [matches(unknown.parameter, b.joint.name) for b in self.robot.bodies]
             factor = float(np.sqrt(times[chosen].max()))
             low, value, high = (unknown.range.share(v) for v in (one.low, one.value, one.high))
             ends = np.clip([value - factor * (value - low), value + factor * (high - value)], 0, 1)
@@ -446,7 +446,7 @@ class _Problem:
 
     def _unknown(self, kind: str, group: str, start: Mapping[str, float]) -> Unknown:
         """Create an unknown of a group of joints, with a range that fits the log."""
-        chosen = [selects(group, body.joint.name) for body in self.robot.bodies]
+        chosen = [matches(group, body.joint.name) for body in self.robot.bodies]
         joints = [body.joint for body, c in zip(self.robot.bodies, chosen, strict=True) if c]
         scale = _Scale(
             float(self.torque[chosen].max()),
@@ -575,7 +575,7 @@ def _remarks(estimates: Sequence[Estimate], result: Identification) -> tuple[str
             f"The log hardly tells {a} from {b} in {joints([name for name, _ in entries])}"
             f" (correlation up to {strongest:.3f})."
         )
-    if not result.settled:
+    if not result.converged:
         remarks.append("The search did not converge: estimates may still change.")
     return tuple(remarks)
 

@@ -104,8 +104,8 @@ class Candidates:
         self.unknowns = tuple(unknowns)
         self.law, self.terrain = parts.law, parts.terrain
         self.dt = parts.dt
-        robot = _with_unknown_parts(parts.robot, self.unknowns)
-        _check(parts, robot, self.unknowns)
+        robot = _add_unknown_parts(parts.robot, self.unknowns)
+        _check_unknowns(parts, robot, self.unknowns)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", TarsusWarning)
             simulation = Simulation(
@@ -118,7 +118,7 @@ class Candidates:
                 worlds=machine.detect_host().lanes(
                     64
                 ),  # as wide as the batches, so that it is compiled once
-                varied=_varied(parts, self.unknowns),
+                varied=_collect_varied(parts, self.unknowns),
                 **parts.options,
             )
         for notice in one_per_code(simulation.warnings):
@@ -131,7 +131,7 @@ class Candidates:
         worlds = simulation.backend
         self.program = simulation.program
         self.registers = {r.name: worlds.get(r.name) for r in self.program.persistent}
-        self.start = np.array([_start(one, parts, robot) for one in self.unknowns])
+        self.start = np.array([_choose_start(one, parts, robot) for one in self.unknowns])
 
     def registers_for(self, values: Array) -> dict[str, Array]:
         """Compute registers, (candidates, size) each, for values of shape (candidates, unknowns).
@@ -161,7 +161,7 @@ class Candidates:
             ground: Any = replace(self.terrain, **terrain)
             registers |= {f"terrain.{name}": v for name, v in ground.parameters().items()}
         if bodies:
-            registers["varied.inertia"] = self._inertia_changes(bodies, len(values))
+            registers["varied.inertia"] = self._compute_inertia_changes(bodies, len(values))
         return {
             name: np.broadcast_to(v, (len(values), v.shape[-1])) for name, v in registers.items()
         }
@@ -173,31 +173,33 @@ class Candidates:
                 return values[:, k]
         return np.zeros(len(values))
 
-    def unit(self, one: Unknown) -> str:
+    def unit_of(self, unknown: Unknown) -> str:
         """Return the SI unit of an unknown."""
-        if one.part == "law":
-            return declared_fields(type(self.law))[one.parameter].unit.strip("[]") or "1"
-        if one.part == "terrain":
-            return declared_fields(type(self.terrain))[one.parameter].unit.strip("[]") or "1"
-        if one.part in JOINT_RESISTANCES:
+        if unknown.part == "law":
+            return declared_fields(type(self.law))[unknown.parameter].unit.strip("[]") or "1"
+        if unknown.part == "terrain":
+            return declared_fields(type(self.terrain))[unknown.parameter].unit.strip("[]") or "1"
+        if unknown.part in JOINT_RESISTANCES:
             bodies = self.mechanism.bodies
-            kinds = {b.joint.kind for b in bodies if selects(one.parameter, b.joint.name)}
-            return JOINT_UNITS[one.part][kinds == {"slide"}]
-        return UNITS[one.part]
+            kinds = {b.joint.kind for b in bodies if matches(unknown.parameter, b.joint.name)}
+            return JOINT_UNITS[unknown.part][kinds == {"slide"}]
+        return UNITS[unknown.part]
 
-    def _set_joints(self, registers: dict[str, Array], one: Unknown, value: Array) -> None:
+    def _set_joints(self, registers: dict[str, Array], unknown: Unknown, value: Array) -> None:
         """Write the column of a joint, or all columns, into `registers`."""
-        register, names = f"varied.{one.part}", getattr(self.plan.varied, one.part)
-        if self.plan.actuation is not None and one.part == "strength":
+        register, names = f"varied.{unknown.part}", getattr(self.plan.varied, unknown.part)
+        if self.plan.actuation is not None and unknown.part == "strength":
             register = "actuators.strength"
             names = tuple(a.name for a in self.mechanism.file_actuators)
         columns = registers.setdefault(
             register, np.tile(self.registers[register][:1], (len(value), 1)).copy()
         )
-        chosen = [selects(one.parameter, name) for name in names]
+        chosen = [matches(unknown.parameter, name) for name in names]
         columns[:, chosen] = value[:, None]
 
-    def _inertia_changes(self, bodies: Mapping[str, Mapping[str, Array]], count: int) -> Array:
+    def _compute_inertia_changes(
+        self, bodies: Mapping[str, Mapping[str, Array]], count: int
+    ) -> Array:
         order = self.plan.varied.bodies(self.mechanism)
         change = np.zeros((count, INERTIAL_COUNT * len(order)))
         for name, values in bodies.items():
@@ -211,7 +213,7 @@ class Candidates:
         return change
 
 
-def selects(pattern: str, name: str) -> bool:
+def matches(pattern: str, name: str) -> bool:
     """Return whether the joint part of an unknown selects a joint or motor of this name."""
     return pattern == ALL or name == pattern or fnmatchcase(name, pattern)
 
@@ -236,7 +238,7 @@ def independent_unknowns(
     reaches = []
     for one in unknowns:
         chosen = {
-            roots[i] for i, b in enumerate(robot.bodies) if selects(one.parameter, b.joint.name)
+            roots[i] for i, b in enumerate(robot.bodies) if matches(one.parameter, b.joint.name)
         }
         reaches.append(np.array([root in chosen for root in roots]))
     groups: list[tuple[list[int], list[NDArray[np.bool_]]]] = []
@@ -251,7 +253,7 @@ def independent_unknowns(
     return groups
 
 
-def _with_unknown_parts(robot: Robot, unknowns: Sequence[Unknown]) -> Robot:
+def _add_unknown_parts(robot: Robot, unknowns: Sequence[Unknown]) -> Robot:
     """Add tiny friction and springs to the joints in which they are identified.
 
     A joint without dry friction or spring has no equation for it.
@@ -260,7 +262,7 @@ def _with_unknown_parts(robot: Robot, unknowns: Sequence[Unknown]) -> Robot:
     def joint_of(joint: Joint) -> Joint:
         if joint.kind not in ("hinge", "slide"):
             return joint
-        parts = {one.part for one in unknowns if selects(one.parameter, joint.name)}
+        parts = {one.part for one in unknowns if matches(one.parameter, joint.name)}
         changed: dict[str, Any] = {}
         if parts & {"dry_friction", *FRICTION_KINDS} and not joint.has_dry_friction:
             changed["dry_friction"] = MIN_DRY_FRICTION
@@ -274,7 +276,7 @@ def _with_unknown_parts(robot: Robot, unknowns: Sequence[Unknown]) -> Robot:
     return replace(robot, bodies=bodies)
 
 
-def _varied(parts: ModelParts, unknowns: Sequence[Unknown]) -> dict[str, Any]:
+def _collect_varied(parts: ModelParts, unknowns: Sequence[Unknown]) -> dict[str, Any]:
     """Collect the differences between worlds, in the form that `Simulation` expects.
 
     The actuators of a file have a strength already.
@@ -287,7 +289,7 @@ def _varied(parts: ModelParts, unknowns: Sequence[Unknown]) -> dict[str, Any]:
             kinds.setdefault("mass", set()).add(body)
         elif one.part in JOINT_RESISTANCES or (one.part == "strength" and motors):
             names = [b.joint.name for b in parts.robot.bodies]
-            chosen = {name for name in names if selects(one.parameter, name)}
+            chosen = {name for name in names if matches(one.parameter, name)}
             if not chosen:
                 raise unknown_name_error("joint", one.parameter, names)
             kinds.setdefault(one.part, set()).update({ALL} if one.parameter == ALL else chosen)
@@ -296,7 +298,7 @@ def _varied(parts: ModelParts, unknowns: Sequence[Unknown]) -> dict[str, Any]:
     }
 
 
-def _check(parts: ModelParts, robot: Robot, unknowns: Sequence[Unknown]) -> None:
+def _check_unknowns(parts: ModelParts, robot: Robot, unknowns: Sequence[Unknown]) -> None:
     """Raise TarsusError for unknowns that law, terrain or robot do not have."""
     for one in unknowns:
         if one.part in ("law", "terrain"):
@@ -326,30 +328,34 @@ def _check(parts: ModelParts, robot: Robot, unknowns: Sequence[Unknown]) -> None
             )
 
 
-def _start(one: Unknown, parts: ModelParts, robot: Robot) -> float:
+def _choose_start(unknown: Unknown, parts: ModelParts, robot: Robot) -> float:
     """Choose the initial value of an unknown: given, from the model, or mid-range."""
-    if one.start is not None:
-        return one.start
+    if unknown.start is not None:
+        return unknown.start
     # value of the model
     value: Any = None
-    if one.part in ("law", "terrain"):
-        value = getattr(parts.law if one.part == "law" else parts.terrain, one.parameter)
-    elif one.part == "mass":
-        value = robot.bodies[robot.body_index(one.parameter)].inertia.mass
-    elif one.part == "com":
-        body, _, axis = one.parameter.rpartition(".")
+    if unknown.part in ("law", "terrain"):
+        value = getattr(parts.law if unknown.part == "law" else parts.terrain, unknown.parameter)
+    elif unknown.part == "mass":
+        value = robot.bodies[robot.body_index(unknown.parameter)].inertia.mass
+    elif unknown.part == "com":
+        body, _, axis = unknown.parameter.rpartition(".")
         value = robot.bodies[robot.body_index(body)].inertia.com["xyz".index(axis)]
-    elif one.part == "inertia":
+    elif unknown.part == "inertia":
         value = 0.0
-    elif one.part == "strength":
+    elif unknown.part == "strength":
         value = 1.0
-    elif one.part in JOINT_RESISTANCES:
+    elif unknown.part in JOINT_RESISTANCES:
         values = [
-            joint_value(one.part, b.joint)
+            joint_value(unknown.part, b.joint)
             for b in robot.bodies
-            if b.joint.nq == 1 and selects(one.parameter, b.joint.name)
+            if b.joint.nq == 1 and matches(unknown.parameter, b.joint.name)
         ]
         value = float(np.mean(values)) if values else None
-    if value is None or np.ndim(value) or not one.range.low <= float(value) <= one.range.high:
-        return float(one.range.at(0.5))
+    if (
+        value is None
+        or np.ndim(value)
+        or not unknown.range.low <= float(value) <= unknown.range.high
+    ):
+        return float(unknown.range.at(0.5))
     return float(value)

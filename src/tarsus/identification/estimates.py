@@ -83,7 +83,7 @@ class Estimates:
         Inertias of bodies that follow from them.
     correlated
         Strongly correlated pairs, with their correlation.
-    sentences
+    remarks
         Remarks.
     deviation
         Standard deviation of the residuals, in units of the noise: 1 if model and noise are right.
@@ -92,7 +92,7 @@ class Estimates:
     estimates: tuple[Estimate, ...]
     derived: tuple[Estimate, ...]
     correlated: tuple[tuple[str, str, float], ...]
-    sentences: tuple[str, ...]
+    remarks: tuple[str, ...]
     deviation: float
 
 
@@ -113,41 +113,43 @@ def make_estimates(candidates: Candidates, fit: Fit, start: Array, ends: Array) 
     # intervals
     unknowns = candidates.unknowns
     scatter = estimate_scatter(fit)
-    sides = np.stack([fit.shares - scatter.half, fit.shares + scatter.half], 1)
+    sides = np.stack([fit.shares - scatter.half_widths, fit.shares + scatter.half_widths], 1)
     sides = np.stack([np.minimum(sides[:, 0], ends[:, 0]), np.maximum(sides[:, 1], ends[:, 1])], 1)
     open_ = scatter.open | (np.ptp(sides, axis=1) > 2 * OPEN_HALF_WIDTH)
     # each unknown
     estimates = tuple(
-        _estimate(candidates.unit(one), one, fit.shares[k], sides[k], start[k], bool(open_[k]))
+        _create_estimate(
+            candidates.unit_of(one), one, fit.shares[k], sides[k], start[k], bool(open_[k])
+        )
         for k, one in enumerate(unknowns)
     )
-    pairs = _pairs(unknowns, scatter.covariance, open_)
-    sentences = _sentences(estimates, pairs, fit, scatter.deviation)
-    sentences += _directions(unknowns, fit.normal, open_)
-    derived = _derived(candidates, fit, scatter.covariance, scatter.half)
+    pairs = _find_correlated_pairs(unknowns, scatter.covariance, open_)
+    sentences = _write_remarks(estimates, pairs, fit, scatter.deviation)
+    sentences += _write_direction_remarks(unknowns, fit.normal, open_)
+    derived = _compute_inertias(candidates, fit, scatter.covariance, scatter.half_widths)
     return Estimates(estimates, derived, pairs, tuple(sentences), scatter.deviation)
 
 
-def _estimate(
-    unit: str, one: Unknown, share: float, sides: Array, start: float, open_: bool
+def _create_estimate(
+    unit: str, unknown: Unknown, share: float, sides: Array, start: float, open_: bool
 ) -> Estimate:
     ends = np.clip(sides, 0.0, 1.0)
-    low, high = (float(one.range.at(end)) for end in ends)
+    low, high = (float(unknown.range.at(end)) for end in ends)
     bound = "low" if share < END_TOLERANCE else "high" if share > 1 - END_TOLERANCE else ""
     return Estimate(
-        one.name,
+        unknown.name,
         unit,
-        float(one.range.at(share)),
+        float(unknown.range.at(share)),
         low,
         high,
-        float(one.range.at(start)),
-        one.true,
+        float(unknown.range.at(start)),
+        unknown.true,
         open_,
         bound,
     )
 
 
-def _pairs(
+def _find_correlated_pairs(
     unknowns: Sequence[Unknown], covariance: Array, open_: NDArray[np.bool_]
 ) -> tuple[tuple[str, str, float], ...]:
     """Find strongly correlated pairs, the strongest first."""
@@ -162,7 +164,7 @@ def _pairs(
     return tuple(sorted(pairs, key=lambda pair: -abs(pair[2])))
 
 
-def _sentences(
+def _write_remarks(
     estimates: Sequence[Estimate],
     pairs: Sequence[tuple[str, str, float]],
     fit: Fit,
@@ -190,12 +192,14 @@ def _sentences(
             f"Residuals are {deviation:.3g} times the given noise: the model lacks an effect, and"
             " the intervals hold only if this effect is the same in all windows."
         )
-    if not fit.settled:
+    if not fit.converged:
         remarks.append("The search did not converge: estimates may still change.")
     return remarks
 
 
-def _directions(unknowns: Sequence[Unknown], normal: Array, open_: NDArray[np.bool_]) -> list[str]:
+def _write_direction_remarks(
+    unknowns: Sequence[Unknown], normal: Array, open_: NDArray[np.bool_]
+) -> list[str]:
     """Write remarks on combinations of unknowns that have no effect on the motion."""
     values, vectors = np.linalg.eigh(normal)
     largest, remarks = max(float(values.max(initial=0)), 1e-300), []
@@ -208,7 +212,7 @@ def _directions(unknowns: Sequence[Unknown], normal: Array, open_: NDArray[np.bo
     return list(dict.fromkeys(remarks))
 
 
-def _derived(
+def _compute_inertias(
     candidates: Candidates, fit: Fit, covariance: Array, half: Array
 ) -> tuple[Estimate, ...]:
     """Compute the inertias of bodies, in kg m^2, with intervals to first order."""

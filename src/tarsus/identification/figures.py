@@ -16,7 +16,7 @@ BLUE, RED, GREEN, GRAY = COLORS[0], COLORS[1], COLORS[2], COLORS[7]
 MIN_ESTIMATE = 1e-12  # guards a division by an estimate of zero
 
 
-def identification_figure(result: Identification) -> Figure:
+def draw_identification(result: Identification) -> Figure:
     """Draw a figure of estimates with intervals, and of residuals by quantity and by window."""
     height = 1.4 + 0.34 * max(len(result.estimates), 5)
     figure = Figure(figsize=(10, height + 2.6), layout="constrained")
@@ -25,13 +25,13 @@ def identification_figure(result: Identification) -> Figure:
         width_ratios=[2, 1],
         height_ratios=[height, 2.6],
     )
-    _estimates(axes["estimates"], result)
-    _quantities(axes["quantities"], result)
-    _windows(axes["windows"], result)
+    _draw_estimates(axes["estimates"], result)
+    _draw_quantities(axes["quantities"], result)
+    _draw_windows(axes["windows"], result)
     return figure
 
 
-def ranking_figure(result: LawRanking) -> Figure:
+def draw_ranking(result: LawRanking) -> Figure:
     """Draw a figure of the held-out errors of laws with intervals, the best on top."""
     figure = Figure(figsize=(10, 1.2 + 0.36 * len(result.laws)), layout="constrained")
     axes = figure.subplots()
@@ -48,7 +48,7 @@ def ranking_figure(result: LawRanking) -> Figure:
     return figure
 
 
-def actuator_figure(result: ActuatorIdentification) -> Figure:
+def draw_actuators(result: ActuatorIdentification) -> Figure:
     """Draw the measured and simulated deviation of each joint from its target.
 
     The file's model and the chosen structure are shown; the held-out part is shaded.
@@ -79,7 +79,7 @@ def actuator_figure(result: ActuatorIdentification) -> Figure:
     return figure
 
 
-def _estimates(axes: Any, result: Identification) -> None:
+def _draw_estimates(axes: Any, result: Identification) -> None:
     """Plot each estimate with its relative interval; undetermined ones in gray."""
     for k, one in enumerate(result.estimates):
         if one.open:
@@ -104,7 +104,7 @@ def _estimates(axes: Any, result: Identification) -> None:
     axes.set_title(f"estimates under {result.law}", fontsize=10, loc="left")
 
 
-def _quantities(axes: Any, result: Identification) -> None:
+def _draw_quantities(axes: Any, result: Identification) -> None:
     """Plot the residuals at the first guess, at the estimates and held out."""
     kinds = {"first guess": result.before, "identified": result.after, "held out": result.held_out}
     shown = {name: errors for name, errors in kinds.items() if errors}
@@ -122,12 +122,21 @@ def _quantities(axes: Any, result: Identification) -> None:
     axes.legend(fontsize=8, ncols=3, loc="upper center", columnspacing=0.8, handlelength=0.8)
 
 
-def _windows(axes: Any, result: Identification) -> None:
+def _draw_windows(axes: Any, result: Identification) -> None:
     """Plot the residuals window by window, in the order of the logs."""
     kinds = {
-        "first guess": (GRAY, [(k, w.before) for k, w in enumerate(result.each) if w.before]),
-        "identified": (BLUE, [(k, w.after) for k, w in enumerate(result.each) if not w.held_out]),
-        "held out": (GREEN, [(k, w.after) for k, w in enumerate(result.each) if w.held_out]),
+        "first guess": (
+            GRAY,
+            [(k, w.before) for k, w in enumerate(result.window_errors) if w.before],
+        ),
+        "identified": (
+            BLUE,
+            [(k, w.after) for k, w in enumerate(result.window_errors) if not w.held_out],
+        ),
+        "held out": (
+            GREEN,
+            [(k, w.after) for k, w in enumerate(result.window_errors) if w.held_out],
+        ),
     }
     for name, (color, points) in kinds.items():
         if points:
@@ -136,13 +145,13 @@ def _windows(axes: Any, result: Identification) -> None:
     axes.set_yscale("log")
     axes.set_ylim(0.3, 3 * max(2.0, *(by for _, points in kinds.values() for _, by in points)))
     # one tick per log, or times if there is only one log
-    logs = [w.log for w in result.each]
+    logs = [w.log for w in result.window_errors]
     if len(set(logs)) > 1:
         firsts = [logs.index(log) for log in dict.fromkeys(logs)]
         axes.set_xticks(firsts, [f"log {logs[k] + 1}" for k in firsts], fontsize=8)
         axes.set_xlabel("windows, log by log")
     else:
         ticks = np.unique(np.linspace(0, len(logs) - 1, min(9, len(logs))).round().astype(int))
-        axes.set_xticks(ticks, [f"{result.each[k].start:.2f}" for k in ticks])
+        axes.set_xticks(ticks, [f"{result.window_errors[k].start:.2f}" for k in ticks])
         axes.set_xlabel("start of the window, s")
     axes.set_title("window by window, in standard deviations of the noise", fontsize=10, loc="left")

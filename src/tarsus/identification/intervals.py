@@ -47,22 +47,22 @@ class Scatter:
         Covariance, shape (p, p).
     without_effect
         Mask of unknowns that do not affect the residuals, shape (p,).
-    chance
+    chance_increase
         Increase of the cost that can be due to chance, shape (p,).
-    half
+    half_widths
         Half widths of the intervals, shape (p,).
     """
 
     deviation: float
     covariance: Array
     without_effect: NDArray[np.bool_]
-    chance: Array
-    half: Array
+    chance_increase: Array
+    half_widths: Array
 
     @property
     def open(self) -> NDArray[np.bool_]:
         """Mask of unknowns that the motion does not determine, shape (p,)."""
-        return (self.half > OPEN_HALF_WIDTH) | self.without_effect
+        return (self.half_widths > OPEN_HALF_WIDTH) | self.without_effect
 
 
 def estimate_scatter(fit: Fit) -> Scatter:
@@ -73,7 +73,7 @@ def estimate_scatter(fit: Fit) -> Scatter:
     degrees = max(fit.residuals.size - p, 1)
     square = ((w * fit.residuals) ** 2).sum() + (fit.starts**2).sum()
     variance = max(float(square) / degrees, 1e-12)
-    by_curvature, without_effect = _covariance(fit.normal, variance)
+    by_curvature, without_effect = _compute_covariance(fit.normal, variance)
     factor, degrees_used = np.ones(p), float(degrees)
     # from the disagreement of windows (the sandwich estimator of robust statistics)
     extra = len(fit.scores) - p
@@ -91,7 +91,7 @@ def estimate_scatter(fit: Fit) -> Scatter:
     return Scatter(float(np.sqrt(variance)), covariance, without_effect, chance, half)
 
 
-def _covariance(normal: Array, variance: float) -> tuple[Array, NDArray[np.bool_]]:
+def _compute_covariance(normal: Array, variance: float) -> tuple[Array, NDArray[np.bool_]]:
     """Compute the covariance of the shares, and a mask of those without effect on residuals."""
     values, vectors = np.linalg.eigh(normal)
     largest = max(float(values.max(initial=0)), 1e-300)
@@ -113,9 +113,9 @@ class ProfilePoint:
 
 @dataclass(frozen=True, eq=False)
 class ProfileSide:
-    """Profile of unknown k to one side (-1 or 1) of the fit `about`."""
+    """Profile of unknown k to one side (-1 or 1) of the fit `center`."""
 
-    about: Fit
+    center: Fit
     k: int
     side: int
     points: Sequence[ProfilePoint]
@@ -130,15 +130,15 @@ class Profile:
     sides: Sequence[ProfileSide]
 
     @property
-    def least(self) -> Fit:
+    def cheapest_fit(self) -> Fit:
         """Fit of least cost in the profile."""
         fits = [point.fit for profile in self.sides for point in profile.points]
         return min([self.base, *fits], key=lambda fit: fit.cost)
 
     @property
-    def chance(self) -> float:
+    def chance_increase(self) -> float:
         """Increase of the cost that chance explains."""
-        return float(self.scatter.chance.min(initial=np.inf))
+        return float(self.scatter.chance_increase.min(initial=np.inf))
 
 
 def profile_intervals(problem: LeastSquares, fit: Fit) -> tuple[Fit, Array]:
@@ -150,22 +150,22 @@ def profile_intervals(problem: LeastSquares, fit: Fit) -> tuple[Fit, Array]:
         The fit, and the ends of the shares that chance explains, shape (p, 2).
     """
     # restart from costs lower by more than chance, until the profile is that of the result
-    best, profile = _better(problem, _profile(problem, fit))
+    best, profile = _select_better(problem, _compute_profile(problem, fit))
     for _ in range(MAX_RESTARTS):
-        if profile.base.cost - best.cost <= profile.chance:
+        if profile.base.cost - best.cost <= profile.chance_increase:
             break
-        best, profile = _better(problem, _profile(problem, best))
+        best, profile = _select_better(problem, _compute_profile(problem, best))
     # ends of what chance explains, rounded outwards
-    settled = profile.base.cost - best.cost <= profile.chance
-    lowest = min(profile.least.cost, best.cost) if settled else profile.least.cost
+    settled = profile.base.cost - best.cost <= profile.chance_increase
+    lowest = min(profile.cheapest_fit.cost, best.cost) if settled else profile.cheapest_fit.cost
     ends = np.stack([best.shares, best.shares], 1)
     for one in profile.sides:
-        end, k = _end(problem, profile.scatter, one, lowest), one.k
+        end, k = _find_interval_end(problem, profile.scatter, one, lowest), one.k
         ends[k] = np.fmin(ends[k, 0], end), np.fmax(ends[k, 1], end)
     return (best if settled else replace(best, settled=False)), ends
 
 
-def _profile(problem: LeastSquares, base: Fit) -> Profile:
+def _compute_profile(problem: LeastSquares, base: Fit) -> Profile:
     """Compute the profile about a fit; undetermined unknowns have none.
 
     If chance explains a displacement far beyond the curvature's interval, the correlation with the
@@ -174,12 +174,13 @@ def _profile(problem: LeastSquares, base: Fit) -> Profile:
     scatter = estimate_scatter(base)
     directions = [(int(k), side) for k in np.flatnonzero(~scatter.open) for side in (-1, 1)]
     first = [_profile_side(problem, base, scatter, *direction) for direction in directions]
-    lowest, sides = Profile(base, scatter, first).least.cost, list(first)
+    lowest, sides = Profile(base, scatter, first).cheapest_fit.cost, list(first)
     for one in first:
         far = [
             point
             for point in one.points
-            if point.fit.cost - lowest <= scatter.chance[one.k] and point.distance > RUGGED_DISTANCE
+            if point.fit.cost - lowest <= scatter.chance_increase[one.k]
+            and point.distance > RUGGED_DISTANCE
         ]
         if far:
             others = [direction for direction in directions if direction[0] != one.k]
@@ -187,10 +188,10 @@ def _profile(problem: LeastSquares, base: Fit) -> Profile:
     return Profile(base, scatter, sides)
 
 
-def _better(problem: LeastSquares, profile: Profile) -> tuple[Fit, Profile]:
+def _select_better(problem: LeastSquares, profile: Profile) -> tuple[Fit, Profile]:
     """Select the cheapest fit of the base and the profile's points, with its profile."""
-    best, least = profile.base, profile.least
-    if least.cost < best.cost - MIN_DECREASE * profile.chance:
+    best, least = profile.base, profile.cheapest_fit
+    if least.cost < best.cost - MIN_DECREASE * profile.chance_increase:
         best = min(problem.solve(least.shares, least.starts), best, key=lambda fit: fit.cost)
     return best, profile
 
@@ -228,14 +229,14 @@ def _profile_side(
     points: list[ProfilePoint] = []
     last, lowest, failures = fit, fit.cost, 0
     for distance in FIRST_DISTANCE * GROWTH ** np.arange(MAX_POINTS):
-        shares = _displaced(problem, (fit, scatter), (k, side * distance), last)
+        shares = _displace(problem, (fit, scatter), (k, side * distance), last)
         moved = _fit_starts_robustly(problem, shares, last)
         points.append(ProfilePoint(float(distance), moved))
         lowest = min(lowest, moved.cost)
         rise = moved.cost - lowest
-        expected = distance**2 * scatter.chance[k] / float(chi2.ppf(LEVEL, 1))
+        expected = distance**2 * scatter.chance_increase[k] / float(chi2.ppf(LEVEL, 1))
         at_limit = not 0 < moved.shares[k] < 1
-        if rise <= scatter.chance[k]:
+        if rise <= scatter.chance_increase[k]:
             last, failures = moved, 0
             if at_limit:
                 break
@@ -247,16 +248,20 @@ def _profile_side(
     return ProfileSide(fit, k, side, points)
 
 
-def _end(problem: LeastSquares, scatter: Scatter, profile: ProfileSide, lowest: float) -> float:
+def _find_interval_end(
+    problem: LeastSquares, scatter: Scatter, profile: ProfileSide, lowest: float
+) -> float:
     """Find the share at which the cost exceeds what chance explains, rounded outwards.
 
     It is that of the profile's fit if chance explains none but this, and NaN if not even this.
     """
     # the farthest point that chance explains
-    k, side, fit = profile.k, profile.side, profile.about
-    inside = [point for point in profile.points if point.fit.cost - lowest <= scatter.chance[k]]
+    k, side, fit = profile.k, profile.side, profile.center
+    inside = [
+        point for point in profile.points if point.fit.cost - lowest <= scatter.chance_increase[k]
+    ]
     if not inside:
-        return float(fit.shares[k] if fit.cost - lowest <= scatter.chance[k] else np.nan)
+        return float(fit.shares[k] if fit.cost - lowest <= scatter.chance_increase[k] else np.nan)
     last = max(inside, key=lambda point: point.distance)
     beyond = min((p.distance for p in profile.points if p.distance > last.distance), default=None)
     if beyond is None:
@@ -264,9 +269,9 @@ def _end(problem: LeastSquares, scatter: Scatter, profile: ProfileSide, lowest: 
     # bisection between it and the next point
     for _ in range(BISECTIONS):
         distance = float(np.sqrt(last.distance * beyond))
-        shares = _displaced(problem, (fit, scatter), (k, side * distance), last.fit)
+        shares = _displace(problem, (fit, scatter), (k, side * distance), last.fit)
         moved = _fit_starts_robustly(problem, shares, last.fit)
-        if moved.cost - lowest <= scatter.chance[k]:
+        if moved.cost - lowest <= scatter.chance_increase[k]:
             last = ProfilePoint(distance, moved)
         else:
             beyond = distance
@@ -274,7 +279,7 @@ def _end(problem: LeastSquares, scatter: Scatter, profile: ProfileSide, lowest: 
     return float(np.clip(fit.shares[k] + shift, 0, 1))
 
 
-def _displaced(
+def _displace(
     problem: LeastSquares, about: tuple[Fit, Scatter], displacement: tuple[int, float], start: Fit
 ) -> Array:
     """Displace unknown k of shares by a number of deviations.

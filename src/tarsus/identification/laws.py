@@ -26,10 +26,10 @@ from tarsus.identification.ranges import default_ranges
 from tarsus.identification.resampling import mean_interval
 from tarsus.identification.rollouts import Rollouts
 from tarsus.identification.run import (
-    Prepared,
+    PreparedData,
     ProgressCallback,
     initial_guesses,
-    prepare,
+    prepare_data,
     solve_from,
 )
 from tarsus.identification.spec import IdentificationSpec
@@ -58,7 +58,7 @@ class RankedLaw:
         the noise; mean over windows.
     low, high
         95 % interval of resampled windows.
-    behind
+    excess
         Excess over the best law, window by window: mean and 95 % interval.
     parameters
         Number of identified parameters.
@@ -74,7 +74,7 @@ class RankedLaw:
     error: float
     low: float
     high: float
-    behind: tuple[float, float, float]
+    excess: tuple[float, float, float]
     parameters: int
     values: dict[str, float]
     dt: float
@@ -153,7 +153,7 @@ def rank_laws(
     'moreau'
     """
     names = registry.names(LAWS) if laws == "all" else [laws] if isinstance(laws, str) else laws
-    prepared = prepare(spec, logs)
+    prepared = prepare_data(spec, logs)
     both = (prepared.train, prepared.test)
     all_windows = replace(
         both[0],
@@ -217,7 +217,7 @@ def law_unknowns(
 
 
 def _cross_validate(
-    name: str, prepared: Prepared, all_windows: Windows, fold: NDArray[np.int64], threads: int
+    name: str, prepared: PreparedData, all_windows: Windows, fold: NDArray[np.int64], threads: int
 ) -> tuple[RankedLaw, Array]:
     """Compute the error of each window, (W,), under a law identified without that window."""
     law, known = configured_law(name, prepared.spec.model)
@@ -233,17 +233,21 @@ def _cross_validate(
     best = solve_from(problem, starting, search, lambda text: None)
     error = np.empty(len(all_windows))
     for k in range(int(fold.max()) + 1):
-        inside = LeastSquares(rollouts.on(all_windows.subset(fold != k)), search["starts"])
+        inside = LeastSquares(
+            rollouts.with_windows(all_windows.subset(fold != k)), search["starts"]
+        )
         fit = inside.search(best.shares, best.starts[fold != k], FOLD_ROUNDS)
-        outside = LeastSquares(rollouts.on(all_windows.subset(fold == k)), search["starts"])
-        error[fold == k] = _window_errors(outside.fit_window_starts(fit.shares))
+        outside = LeastSquares(
+            rollouts.with_windows(all_windows.subset(fold == k)), search["starts"]
+        )
+        error[fold == k] = _compute_window_errors(outside.fit_window_starts(fit.shares))
     values = {o.name: float(o.range.at(s)) for o, s in zip(unknowns, best.shares, strict=True)}
     unranked = (0.0, 0.0, 0.0)
     mean, low, high = mean_interval(error, RESAMPLES, search["seed"])
     return RankedLaw(name, mean, low, high, unranked, len(unknowns), values, parts.dt), error
 
 
-def _window_errors(fit: Fit) -> Array:
+def _compute_window_errors(fit: Fit) -> Array:
     """Compute the RMS of each window's residuals, including the shift of its start.
 
     Large residuals count linearly.

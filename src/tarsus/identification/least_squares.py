@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from tarsus.identification.normal_equations import (
     NormalEquations,
-    costs_of_windows,
     damped_step,
     gram_matrices,
     robust_weights,
+    window_costs,
 )
 from tarsus.identification.rollouts import ObserverStates, Rollouts
 
@@ -59,7 +59,7 @@ class Fit:
         Jacobian with respect to the starts, shape (W, rows, s).
     rounds
         Number of rounds.
-    settled
+    converged
         Whether the search converged.
     """
 
@@ -71,12 +71,12 @@ class Fit:
     scores: Array
     start_jacobian: Array
     rounds: int
-    settled: bool
+    converged: bool
 
     @property
     def window_costs(self) -> Array:
         """Cost of each window, shape (W,)."""
-        return costs_of_windows(self.residuals[None], self.starts[None])[0]
+        return window_costs(self.residuals[None], self.starts[None])[0]
 
 
 class LeastSquares:
@@ -98,7 +98,7 @@ class LeastSquares:
         """Compute the values of shares, both of shape (c, p)."""
         return np.stack([one.range.at(shares[:, k]) for k, one in enumerate(self.unknowns)], 1)
 
-    def prior(self, shares: Array) -> Array:
+    def prior_residuals(self, shares: Array) -> Array:
         """Compute residuals of the prior knowledge, shape (c, p); zero where there is none."""
         values, residuals = self.values(shares), np.zeros_like(shares)
         for k, one in enumerate(self.unknowns):
@@ -111,8 +111,10 @@ class LeastSquares:
         values = self.values(shares)
         observer = self.rollouts.run_observer(values)
         starts = observer.starts if self.fit_starts else observer.starts[..., :0]
-        residuals = self.rollouts.residuals(values, observer, self._for_rollouts(starts))
-        return costs_of_windows(residuals, starts).sum(1) + 0.5 * (self.prior(shares) ** 2).sum(1)
+        residuals = self.rollouts.residuals(values, observer, self._select_starts(starts))
+        return window_costs(residuals, starts).sum(1) + 0.5 * (
+            self.prior_residuals(shares) ** 2
+        ).sum(1)
 
     def solve(self, shares: Array, starts: Array | None = None, rounds: int = MAX_ROUNDS) -> Fit:
         """Search, and repeat while better starts are found for some windows.
@@ -163,13 +165,13 @@ class LeastSquares:
         random = np.random.default_rng(0)
         widths = np.repeat(RANDOM_WIDTHS, DRAWS)[:, None, None]
         moves = widths * random.standard_normal((len(widths), *fit.starts[outliers].shape))
-        subset, values = self._on(outliers), self.values(fit.shares[None])
-        observer = subset.rollouts.run_observer(values).of(np.zeros(len(moves), int))
+        subset, values = self._restrict_to(outliers), self.values(fit.shares[None])
+        observer = subset.rollouts.run_observer(values).select_candidates(np.zeros(len(moves), int))
         candidates = fit.starts[outliers] + moves
         residuals = subset.rollouts.residuals(
             np.repeat(values, len(moves), 0), observer, candidates
         )
-        costs = costs_of_windows(residuals, candidates)
+        costs = window_costs(residuals, candidates)
         self.rollouts.evaluations += subset.rollouts.evaluations
         # the best of each window
         best, each = costs.argmin(0), np.arange(len(outliers))
@@ -186,12 +188,12 @@ class LeastSquares:
         z, window_starts = self._initial_point(shares, starts)
         damping, settled, count = 1e-3, False, 0
         cost, residuals = (part[0] for part in self.cost_at(z[None], window_starts[None]))
-        jacobian = self._jacobians(z, window_starts)
+        jacobian = self._compute_jacobians(z, window_starts)
         # Gauss-Newton rounds, with several dampings tried at once
         while count < rounds and not settled:
             count += 1
             dampings = [damping * factor for factor in DAMPINGS]
-            normal = self._normal_equations(z, window_starts, residuals, jacobian)
+            normal = self._compute_normal_equations(z, window_starts, residuals, jacobian)
             steps = [damped_step(normal, z, window_starts, by) for by in dampings]
             costs, new_residuals = self.cost_at(
                 *(np.stack(parts) for parts in zip(*steps, strict=True))
@@ -203,10 +205,10 @@ class LeastSquares:
             gain, distance = cost - costs[best], np.abs(steps[best][0] - z).max(initial=0)
             (z, window_starts), damping = steps[best], max(dampings[best], MIN_DAMPING)
             cost, residuals = costs[best], new_residuals[best]
-            jacobian = self._jacobians(z, window_starts)
+            jacobian = self._compute_jacobians(z, window_starts)
             settled = bool(gain <= CONVERGED * cost and distance < 10 * CONVERGED)
-        normal = self._normal_equations(z, window_starts, residuals, jacobian)
-        S, scores = normal.reduced()[0], normal.scores()
+        normal = self._compute_normal_equations(z, window_starts, residuals, jacobian)
+        S, scores = normal.eliminate_starts()[0], normal.scores()
         return Fit(z, window_starts, float(cost), residuals, S, scores, jacobian[1], count, settled)
 
     def fit_window_starts(
@@ -229,10 +231,10 @@ class LeastSquares:
         values, p = self.values(z[None]), len(z)
         observer = self.rollouts.run_observer(values)
         initial = np.stack([window_starts] if start is None else [window_starts, start.starts])
-        repeated = observer.of(np.zeros(len(initial), int))
+        repeated = observer.select_candidates(np.zeros(len(initial), int))
         repeated_values = np.repeat(values, len(initial), 0)
-        residuals = self.rollouts.residuals(repeated_values, repeated, self._for_rollouts(initial))
-        costs, count = costs_of_windows(residuals, initial), 0
+        residuals = self.rollouts.residuals(repeated_values, repeated, self._select_starts(initial))
+        costs, count = window_costs(residuals, initial), 0
         moving = np.arange(len(window_starts))
         best_index = costs.argmin(0), moving
         window_starts, residuals, cost = (
@@ -243,23 +245,25 @@ class LeastSquares:
         while self.fit_starts and count < rounds and len(moving):
             count += 1
             # Gauss-Newton for the windows that still move, with several dampings at once
-            subset, subset_observer = self._on(moving), observer.on(moving)
+            subset, subset_observer = self._restrict_to(moving), observer.select_windows(moving)
             if start is None or count > REUSED_ROUNDS:
-                B = subset._start_jacobian(values, subset_observer, window_starts[moving])
+                B = subset._compute_start_jacobian(values, subset_observer, window_starts[moving])
             else:
                 B = start.start_jacobian[moving]
             jacobian = np.zeros((len(B), B.shape[1], p)), B
-            normal = subset._normal_equations(z, window_starts[moving], residuals[moving], jacobian)
-            factors = [normal.reduced(by)[2] for by in START_DAMPINGS]
+            normal = subset._compute_normal_equations(
+                z, window_starts[moving], residuals[moving], jacobian
+            )
+            factors = [normal.eliminate_starts(by)[2] for by in START_DAMPINGS]
             candidates = np.stack(
                 [window_starts[moving] + normal.start_steps(np.zeros(p), each) for each in factors]
             )
-            repeated = subset_observer.of(np.zeros(len(candidates), int))
+            repeated = subset_observer.select_candidates(np.zeros(len(candidates), int))
             new_residuals = subset.rollouts.residuals(
                 np.repeat(values, len(candidates), 0), repeated, candidates
             )
             self.rollouts.evaluations += subset.rollouts.evaluations
-            costs = costs_of_windows(new_residuals, candidates)
+            costs = window_costs(new_residuals, candidates)
             # the best of each window
             best, each = costs.argmin(0), np.arange(len(moving))
             gain = cost[moving] - costs[best, each]
@@ -274,13 +278,13 @@ class LeastSquares:
                 moving = moving[gain > CONVERGED * cost[moving]]
             elif count == REUSED_ROUNDS:
                 moving = moving[cost > start.window_costs + COST_TOLERANCE]
-        total = float(cost.sum() + 0.5 * (self.prior(z[None]) ** 2).sum())
+        total = float(cost.sum() + 0.5 * (self.prior_residuals(z[None]) ** 2).sum())
         zeros, B = np.zeros((p, p)), np.zeros((0, 0, 0)) if start is None else start.start_jacobian
         return Fit(z, window_starts, total, residuals, zeros, zeros, B, count, True)
 
-    def _on(self, indices: NDArray[np.int64]) -> LeastSquares:
+    def _restrict_to(self, indices: NDArray[np.int64]) -> LeastSquares:
         """Restrict the problem to some of the windows."""
-        rollouts = self.rollouts.on(self.rollouts.windows.subset(indices))
+        rollouts = self.rollouts.with_windows(self.rollouts.windows.subset(indices))
         return LeastSquares(rollouts, self.fit_starts)
 
     def _initial_point(self, shares: Array, starts: Array | None) -> tuple[Array, Array]:
@@ -290,7 +294,7 @@ class LeastSquares:
         observed = self.rollouts.run_observer(self.values(z[None])).starts[0].copy()
         return z, observed if self.fit_starts else observed[:, :0]
 
-    def _for_rollouts(self, starts: Array) -> Array | None:
+    def _select_starts(self, starts: Array) -> Array | None:
         """Reshape the starts for `Rollouts.residuals`."""
         return starts if self.fit_starts else None
 
@@ -298,12 +302,12 @@ class LeastSquares:
         """Compute costs, shape (c,), and residuals at shares (c, p) and starts (c, W, s)."""
         values = self.values(shares)
         residuals = self.rollouts.residuals(
-            values, self.rollouts.run_observer(values), self._for_rollouts(starts)
+            values, self.rollouts.run_observer(values), self._select_starts(starts)
         )
-        prior_cost = 0.5 * (self.prior(shares) ** 2).sum(1)
-        return costs_of_windows(residuals, starts).sum(1) + prior_cost, residuals
+        prior_cost = 0.5 * (self.prior_residuals(shares) ** 2).sum(1)
+        return window_costs(residuals, starts).sum(1) + prior_cost, residuals
 
-    def _normal_equations(
+    def _compute_normal_equations(
         self, z: Array, starts: Array, residuals: Array, jacobian: tuple[Array, Array]
     ) -> NormalEquations:
         """Compute the normal equations at a point, with weighted residuals."""
@@ -313,10 +317,11 @@ class LeastSquares:
         gram = gram_matrices(np.concatenate([*jacobian, r], -1) * w)
         start_columns = slice(p, -1)
         # prior knowledge of the unknowns and of the starts
-        slope = (self.prior(z[None] + UNKNOWN_STEP) - self.prior(z[None] - UNKNOWN_STEP))[0] / (
-            2 * UNKNOWN_STEP
-        )
-        prior_gradient = slope * self.prior(z[None])[0]
+        slope = (
+            self.prior_residuals(z[None] + UNKNOWN_STEP)
+            - self.prior_residuals(z[None] - UNKNOWN_STEP)
+        )[0] / (2 * UNKNOWN_STEP)
+        prior_gradient = slope * self.prior_residuals(z[None])[0]
         return NormalEquations(
             gram[:, :p, :p].sum(0) + np.diag(slope**2),
             gram[:, start_columns, start_columns] + np.eye(gram.shape[1] - p - 1),
@@ -326,7 +331,7 @@ class LeastSquares:
             gram[:, start_columns, -1] + starts,
         )
 
-    def _jacobians(self, z: Array, starts: Array) -> tuple[Array, Array]:
+    def _compute_jacobians(self, z: Array, starts: Array) -> tuple[Array, Array]:
         """Compute Jacobians for shares (W, rows, p), starts (W, rows, s), by central differences.
 
         The differences stay inside the ranges.
@@ -335,24 +340,26 @@ class LeastSquares:
         p, width = len(z), len(self.rollouts.windows)
         up, down = np.minimum(z + UNKNOWN_STEP, 1.0), np.maximum(z - UNKNOWN_STEP, 0.0)
         if not self.fit_starts and (groups := self.rollouts.independent_unknowns):
-            A = self._grouped_jacobian(z, up, down, groups)
+            A = self._compute_grouped_jacobian(z, up, down, groups)
             return A, np.zeros((*A.shape[:2], 0))
         pairs = np.tile(z, (2 * p, 1))
         pairs[np.arange(p), np.arange(p)] = up
         pairs[p + np.arange(p), np.arange(p)] = down
         values = self.values(np.concatenate([z[None], pairs]))
         observer = self.rollouts.run_observer(values)
-        repeated_starts = self._for_rollouts(np.tile(starts, (2 * p, 1, 1)))
+        repeated_starts = self._select_starts(np.tile(starts, (2 * p, 1, 1)))
         residuals = self.rollouts.residuals(
-            values[1:], observer.of(slice(1, None)), repeated_starts
+            values[1:], observer.select_candidates(slice(1, None)), repeated_starts
         )
         residuals = residuals.reshape(2 * p, width, -1)
         A = ((residuals[:p] - residuals[p:]) / (up - down)[:, None, None]).transpose(1, 2, 0)
         if not self.fit_starts:
             return A, np.zeros((*A.shape[:2], 0))
-        return A, self._start_jacobian(values[:1], observer.of(slice(1)), starts)
+        return A, self._compute_start_jacobian(
+            values[:1], observer.select_candidates(slice(1)), starts
+        )
 
-    def _grouped_jacobian(
+    def _compute_grouped_jacobian(
         self,
         z: Array,
         up: Array,
@@ -376,12 +383,14 @@ class LeastSquares:
                 A[..., mask, member] = change[k][..., mask] / (up[member] - down[member])
         return A.reshape(len(A), -1, len(z))
 
-    def _start_jacobian(self, values: Array, observer: ObserverStates, starts: Array) -> Array:
+    def _compute_start_jacobian(
+        self, values: Array, observer: ObserverStates, starts: Array
+    ) -> Array:
         """Compute the Jacobian by the starts, shape (W, rows, s)."""
         size = starts.shape[1]
         moves = START_STEP * np.concatenate([np.eye(size), -np.eye(size)])
         shifted = starts[None] + moves[:, None, :]
-        repeated = observer.of(np.zeros(2 * size, int))
+        repeated = observer.select_candidates(np.zeros(2 * size, int))
         residuals = self.rollouts.residuals(np.tile(values, (2 * size, 1)), repeated, shifted)
         residuals = residuals.reshape(2 * size, len(starts), -1)
         return ((residuals[:size] - residuals[size:]) / (2 * START_STEP)).transpose(1, 2, 0)

@@ -30,7 +30,7 @@ REJECTED_OPTIONS = (
 )
 
 
-def robot_in(model: Mapping[str, Any], log: Any) -> Robot:
+def load_robot(model: Mapping[str, Any], log: Any) -> Robot:
     """Load the robot of the specification, or that of the log."""
     if "robot" in model:
         return resolve.resolve_robot(model["robot"], **fixed_base.base_options(model))
@@ -49,7 +49,7 @@ def robot_in(model: Mapping[str, Any], log: Any) -> Robot:
     return robot_of(log)
 
 
-def model_parts(model: Mapping[str, Any], log: Any, robot: Robot, step: float) -> ModelParts:
+def create_model_parts(model: Mapping[str, Any], log: Any, robot: Robot, step: float) -> ModelParts:
     """Create law, terrain, stepper and options, from the specification or else from the log.
 
     Parameters
@@ -66,9 +66,9 @@ def model_parts(model: Mapping[str, Any], log: Any, robot: Robot, step: float) -
     recorded = provenance.parse_attributes(log.attrs) if isinstance(log, xr.Dataset) else {}
     if recorded.get("engine"):  # law and options of another engine do not apply
         recorded = {name: value for name, value in recorded.items() if name.startswith("terrain")}
-    law = _with_parameters(_part("law", model, recorded, "moreau"), "law", model)
-    terrain = _with_parameters(_part("terrain", model, recorded, "plane"), "terrain", model)
-    stepper = _part("stepper", model, recorded, "midpoint")
+    law = _set_parameters(_create_part("law", model, recorded, "moreau"), "law", model)
+    terrain = _set_parameters(_create_part("terrain", model, recorded, "plane"), "terrain", model)
+    stepper = _create_part("stepper", model, recorded, "midpoint")
     # options of the run, then those of the specification
     chosen = {k: deserialize(v) for k, v in recorded.get("options", {}).items() if k in LOG_OPTIONS}
     for name, value in model.items():
@@ -83,7 +83,9 @@ def model_parts(model: Mapping[str, Any], log: Any, robot: Robot, step: float) -
     )
 
 
-def _part(kind: str, model: Mapping[str, Any], recorded: Mapping[str, Any], default: str) -> Any:
+def _create_part(
+    kind: str, model: Mapping[str, Any], recorded: Mapping[str, Any], default: str
+) -> Any:
     """Create a law, terrain or stepper: as specified, as recorded, or the default."""
     make: Any = getattr(resolve, f"resolve_{kind}")
     if kind in model:
@@ -92,7 +94,7 @@ def _part(kind: str, model: Mapping[str, Any], recorded: Mapping[str, Any], defa
     return part_from_attributes(kind, recorded) if where else make(default)
 
 
-def _with_parameters(part: Any, kind: str, model: Mapping[str, Any]) -> Any:
+def _set_parameters(part: Any, kind: str, model: Mapping[str, Any]) -> Any:
     """Set the parameters of a part that the specification gives."""
     changed = {n.partition(".")[2]: v for n, v in model.items() if n.startswith(f"{kind}.")}
     for name in changed:

@@ -43,7 +43,7 @@ class NormalEquations:
     prior_gradient: Array
     start_gradient: Array
 
-    def reduced(self, damping: float = 0.0) -> tuple[Array, Array, list[Any]]:
+    def eliminate_starts(self, damping: float = 0.0) -> tuple[Array, Array, list[Any]]:
         """Eliminate the starts; return S (p, p), g (p,) and the factors of the start blocks."""
         S, factors = self.unknown_block.copy(), list[Any]()
         g = self.window_gradients.sum(0) + self.prior_gradient
@@ -60,7 +60,7 @@ class NormalEquations:
         """Compute the gradient of each window by the unknowns, starts eliminated, (W, p)."""
         if not self.start_gradient.shape[1]:
             return self.window_gradients
-        parts = zip(self.reduced()[2], self.coupling, self.start_gradient, strict=True)
+        parts = zip(self.eliminate_starts()[2], self.coupling, self.start_gradient, strict=True)
         return self.window_gradients - np.stack(
             [c.T @ cho_solve(factor, b) for factor, c, b in parts]
         )
@@ -78,7 +78,7 @@ def robust_weights(residuals: Array) -> Array:
     return (1 + (residuals / LINEAR_ABOVE) ** 2) ** -0.25
 
 
-def costs_of_windows(residuals: Array, starts: Array) -> Array:
+def window_costs(residuals: Array, starts: Array) -> Array:
     """Compute costs (c, W) of residuals (c, W, samples, n) and shifted starts (c, W, s)."""
     scaled = LINEAR_ABOVE**2 * (np.sqrt(1 + (residuals / LINEAR_ABOVE) ** 2) - 1)
     return scaled.sum((2, 3)) + 0.5 * (starts**2).sum(2)
@@ -103,7 +103,7 @@ def damped_step(
     normal: NormalEquations, z: Array, starts: Array, damping: float
 ) -> tuple[Array, Array]:
     """Compute shares and starts after a damped step that stays inside the ranges."""
-    S, g, factors = normal.reduced(damping)
+    S, g, factors = normal.eliminate_starts(damping)
     scale = np.diag(S).copy()
     damped = S + np.diag(damping * scale + EPSILON * scale.max() + EPSILON)
     values, vectors = np.linalg.eigh(damped)

@@ -6,7 +6,7 @@ from html import escape
 
 from tarsus.errors import join_names
 from tarsus.identification.estimates import Estimate
-from tarsus.identification.figures import identification_figure, ranking_figure
+from tarsus.identification.figures import draw_identification, draw_ranking
 from tarsus.identification.laws import LawRanking
 from tarsus.identification.run import Identification
 from tarsus.viewer.html_page import build_document, build_table, embed_svg
@@ -24,7 +24,7 @@ CAPTION = (
 )
 
 
-def page(result: Identification) -> str:
+def build_page(result: Identification) -> str:
     """Build the page of an identification: estimates, remarks and residuals."""
     # summary
     train, test = result.windows
@@ -32,18 +32,18 @@ def page(result: Identification) -> str:
     count = f"{len(result.estimates) - len(open_)} of {len(result.estimates)} parameters"
     body = [
         f"<h1>Identified under {escape(result.law)}</h1>",
-        f"<p>{count} from {train} windows; {_windows(test)} held out. Residuals are"
+        f"<p>{count} from {train} windows; {_format_window_count(test)} held out. Residuals are"
         f" {result.after['all']:.3g} standard deviations of the noise"
         + (f", {result.held_out['all']:.3g} held out" if result.held_out else "")
         + f" ({result.before['all']:.3g} at the first guess).</p>",
     ]
-    if result.sentences:
-        items = "".join(f"<li>{escape(text)}</li>" for text in result.sentences)
+    if result.remarks:
+        items = "".join(f"<li>{escape(text)}</li>" for text in result.remarks)
         body += ["<h2>Remarks</h2>", f"<ul>{items}</ul>"]
     # estimates
-    body += ["<h2>Estimates</h2>", _estimates(result.estimates)]
+    body += ["<h2>Estimates</h2>", _build_estimate_table(result.estimates)]
     if result.derived:
-        body += ["<h3>Resulting inertias</h3>", _estimates(result.derived)]
+        body += ["<h3>Resulting inertias</h3>", _build_estimate_table(result.derived)]
     if result.correlated:
         rows = [[a, b, f"{by:.3f}"] for a, b, by in result.correlated]
         names = ["parameter", "and", "correlation"]
@@ -55,9 +55,9 @@ def page(result: Identification) -> str:
     body += ["<h2>Residuals</h2>", f"<p>{RESIDUALS}</p>"]
     body.append(build_table(["quantity", *shown], rows, range(1, 1 + len(shown))))
     body.append(
-        embed_svg(identification_figure(result), "estimates and residuals", "", "identification")
+        embed_svg(draw_identification(result), "estimates and residuals", "", "identification")
     )
-    outcome = "converged" if result.settled else "did not converge"
+    outcome = "converged" if result.converged else "did not converge"
     body.append(
         f'<p class="dim small">{result.simulated:,} windows simulated; the search {outcome} after'
         f" {result.rounds} rounds.</p>"
@@ -65,7 +65,7 @@ def page(result: Identification) -> str:
     return build_document(f"Identified under {result.law}", body)
 
 
-def ranking_page(result: LawRanking) -> str:
+def build_ranking_page(result: LawRanking) -> str:
     """Build the page of a ranking: laws in order, their parameters, and laws that failed."""
     # recommendation
     good = [law.law for law in result.laws if law.as_good]
@@ -80,7 +80,7 @@ def ranking_page(result: LawRanking) -> str:
         f"<p><strong>Choose {escape(result.chosen)}</strong>: {escape(why)}</p>",
         f"<p>Cross-validation: {result.windows} windows in {result.folds} folds, each predicted"
         f" with parameters from the other folds. {RESIDUALS}</p>",
-        embed_svg(ranking_figure(result), "held-out errors", CAPTION, "ranking"),
+        embed_svg(draw_ranking(result), "held-out errors", CAPTION, "ranking"),
     ]
     # table of errors
     rows = [
@@ -88,8 +88,8 @@ def ranking_page(result: LawRanking) -> str:
             law.law + (" *" if law.as_good else ""),
             f"{law.error:.3g}",
             f"{law.low:.3g} to {law.high:.3g}",
-            f"{law.behind[0]:.3g}",
-            f"{law.behind[1]:.3g} to {law.behind[2]:.3g}",
+            f"{law.excess[0]:.3g}",
+            f"{law.excess[1]:.3g} to {law.excess[2]:.3g}",
             str(law.parameters),
             f"{1e3 * law.dt:.3g}",
         ]
@@ -111,11 +111,11 @@ def ranking_page(result: LawRanking) -> str:
     return build_document("Contact laws ranked", body)
 
 
-def _windows(count: int) -> str:
+def _format_window_count(count: int) -> str:
     return "none" if not count else f"{count} more"
 
 
-def _estimates(estimates: tuple[Estimate, ...]) -> str:
+def _build_estimate_table(estimates: tuple[Estimate, ...]) -> str:
     """Build the table of estimates, with true values where they are known."""
     known = any(one.true is not None for one in estimates)
     names = ["parameter", "estimate", "95 % interval", "unit", "first guess"]

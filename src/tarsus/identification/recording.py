@@ -90,7 +90,7 @@ class MotionLog:
         return MotionLog(self.dt * stride, *parts)
 
 
-def matching_files(path: Path) -> list[Path]:
+def find_matching_files(path: Path) -> list[Path]:
     """Find the files that match a path, whose name may be a pattern, in order."""
     if not any(letter in path.name for letter in "*?["):
         return [path]
@@ -108,11 +108,11 @@ def open_log(path: Path) -> Any:
         return read_npz(path)
     if path.suffix in FORMATS:
         table = read_table(path)
-        return table if isinstance(table, xr.Dataset) else _arrays(table)
+        return table if isinstance(table, xr.Dataset) else _read_arrays(table)
     return read_log(path)
 
 
-def motion_log(log: Any, robot: Robot, action: str = "") -> MotionLog:
+def read_motion_log(log: Any, robot: Robot, action: str = "") -> MotionLog:
     """Convert a log of one world, or arrays, to a motion.
 
     Parameters
@@ -130,7 +130,7 @@ def motion_log(log: Any, robot: Robot, action: str = "") -> MotionLog:
         For arrays that are missing or do not fit the robot.
     """
     if isinstance(log, xr.Dataset):
-        return _of_dataset(check_log(log, ("q", "u")), robot, action)
+        return _read_dataset(check_log(log, ("q", "u")), robot, action)
     if not isinstance(log, Mapping):
         raise InvalidValue(
             f"a log must be a file, an xarray Dataset or a mapping of arrays, not {log!r}.",
@@ -140,15 +140,15 @@ def motion_log(log: Any, robot: Robot, action: str = "") -> MotionLog:
     name = action or ("action" if "action" in arrays else "tau")
     if missing_names := [n for n in ("time", "q", "u") if n not in arrays]:
         raise InvalidFile(f"the log lacks {', '.join(missing_names)}.", missing_names[0])
-    q, u = (_numbers(arrays[n], n) for n in ("q", "u"))
-    actions = _numbers(arrays[name], name) if name in arrays else np.zeros((len(q), 0))
+    q, u = (_read_numbers(arrays[n], n) for n in ("q", "u"))
+    actions = _read_numbers(arrays[name], name) if name in arrays else np.zeros((len(q), 0))
     if not np.isfinite(actions[0]).all():  # the action before the start is not always known
         actions = np.concatenate([actions[1:2], actions[1:]])
-    force = {n[6:]: _numbers(v, n) for n, v in arrays.items() if n.startswith("force.")}
-    return _checked(MotionLog(_step(arrays["time"]), q, u, actions, force), robot)
+    force = {n[6:]: _read_numbers(v, n) for n, v in arrays.items() if n.startswith("force.")}
+    return _check_log(MotionLog(_measure_spacing(arrays["time"]), q, u, actions, force), robot)
 
 
-def _of_dataset(log: xr.Dataset, robot: Robot, action: str) -> MotionLog:
+def _read_dataset(log: xr.Dataset, robot: Robot, action: str) -> MotionLog:
     """Convert a log to a motion, with the initial state before the first step."""
     if "world" in log.dims:
         raise InvalidValue(
@@ -156,7 +156,7 @@ def _of_dataset(log: xr.Dataset, robot: Robot, action: str) -> MotionLog:
         )
     check_robot(log, robot)
     name = action or ("action" if "action" in log else "tau")
-    dt = float(log.attrs.get("dt", 0.0)) or _step(log["time"].values)
+    dt = float(log.attrs.get("dt", 0.0)) or _measure_spacing(log["time"].values)
     q, u = log["q"].values.astype(float), log["u"].values.astype(float)
     actions = log[name].values.astype(float) if name in log else np.zeros((len(q), 0))
     force = {}
@@ -170,10 +170,10 @@ def _of_dataset(log: xr.Dataset, robot: Robot, action: str) -> MotionLog:
         u = np.concatenate([log["u_start"].values[None], u])
         actions = np.concatenate([actions[:1], actions])
         force = {n: np.concatenate([v[:1], v]) for n, v in force.items()}
-    return _checked(MotionLog(dt, q, u, actions, force), robot)
+    return _check_log(MotionLog(dt, q, u, actions, force), robot)
 
 
-def _checked(log: MotionLog, robot: Robot) -> MotionLog:
+def _check_log(log: MotionLog, robot: Robot) -> MotionLog:
     """Check a motion; raise TarsusError for wrong shapes and numbers that are not finite."""
     count = len(log.q)
     for name, value, size in (("q", log.q, robot.nq), ("u", log.u, robot.nu)):
@@ -199,7 +199,7 @@ def _checked(log: MotionLog, robot: Robot) -> MotionLog:
     return log
 
 
-def _step(time: Any) -> float:
+def _measure_spacing(time: Any) -> float:
     """Compute the time between samples; raise InvalidFile unless they are evenly spaced."""
     times = np.asarray(time, float)
     if times.ndim != 1 or len(times) < 3:
@@ -212,7 +212,7 @@ def _step(time: Any) -> float:
     return float((times[-1] - times[0]) / (len(times) - 1))
 
 
-def _numbers(value: Any, name: str) -> Array:
+def _read_numbers(value: Any, name: str) -> Array:
     try:
         array = np.asarray(value, float)
     except (TypeError, ValueError):
@@ -220,7 +220,7 @@ def _numbers(value: Any, name: str) -> Array:
     return array[:, None] if array.ndim == 1 else array
 
 
-def _arrays(frame: Any) -> dict[str, Any]:
+def _read_arrays(frame: Any) -> dict[str, Any]:
     """Assemble columns such as `time`, `q[0]` and `force.FL_foot[0]` to arrays, by index."""
     parts: dict[str, dict[int, Any]] = {}
     arrays: dict[str, Any] = {}

@@ -40,13 +40,13 @@ class ObserverStates:
     registers: Mapping[str, Array]
     starts: Array
 
-    def of(self, index: Any) -> ObserverStates:
+    def select_candidates(self, index: Any) -> ObserverStates:
         """Select the states of some candidates, by slice or indices."""
         return ObserverStates({n: v[index] for n, v in self.registers.items()}, self.starts[index])
 
-    def on(self, windows: Any) -> ObserverStates:
+    def select_windows(self, windows: Any) -> ObserverStates:
         """Select the states on some windows, by indices."""
-        return self.of((slice(None), windows))
+        return self.select_candidates((slice(None), windows))
 
 
 class Rollouts:
@@ -104,13 +104,13 @@ class Rollouts:
         self._offsets = (np.cumsum(lengths) - lengths)[windows.indices]
         self._lengths = lengths[windows.indices] - 1
         self._lead = round(LEAD_TIME / windows.logs[0].dt)
-        self._logged = {name: windows.all_of(name) for name in ("q", "u")}
-        self._before = {name: windows.before(name, self._lead) for name in ("q", "u")}
+        self._logged = {name: windows.cut(name) for name in ("q", "u")}
+        self._before = {name: windows.cut_lead(name, self._lead) for name in ("q", "u")}
         if noise.force:
-            self._logged["force"] = self._forces()
+            self._logged["force"] = self._collect_forces()
         self.evaluations = 0
 
-    def on(self, windows: Windows) -> Rollouts:
+    def with_windows(self, windows: Windows) -> Rollouts:
         """Create rollouts on other windows of the same logs."""
         return Rollouts(self.candidates, windows, self.noise, self._threads)
 
@@ -145,7 +145,7 @@ class Rollouts:
         windows, mechanism, count = self.windows, self.candidates.mechanism, len(values)
         width, lead = len(windows), self._lead
         n = count * width
-        worlds = self._worlds(np.repeat(values, width, 0))
+        worlds = self._create_worlds(np.repeat(values, width, 0))
         initial = {name: self.candidates.registers[name][0] for name in self._hidden_state}
         delay = self.candidates.delays(values)[:, None] / windows.logs[0].dt
         before = self._before
@@ -153,7 +153,7 @@ class Rollouts:
         for k in range(lead):
             write_registers(worlds, {"q": q, "u": u})
             if self._action_size:
-                actions = self._delayed_actions(windows.first - lead + k + 1, delay)
+                actions = self._interpolate_actions(windows.first - lead + k + 1, delay)
                 worlds.set("action", actions.reshape(n, -1))
             worlds.advance(self._steps)
             # correct part of the error
@@ -198,11 +198,15 @@ class Rollouts:
         for first in range(0, count, batch):
             chunk = slice(first, first + batch)
             chunk_starts = None if starts is None else starts[chunk]
-            parts.append(self._chunk(values[chunk], observer.of(chunk), chunk_starts))
+            parts.append(
+                self._compute_chunk(values[chunk], observer.select_candidates(chunk), chunk_starts)
+            )
         self.evaluations += count * width
         return np.concatenate(parts)
 
-    def _chunk(self, values: Array, observer: ObserverStates, starts: Array | None) -> Array:
+    def _compute_chunk(
+        self, values: Array, observer: ObserverStates, starts: Array | None
+    ) -> Array:
         """Compute the residuals of as many candidates as are simulated at once."""
         # one world per candidate and window, from its start
         mechanism, logged = self.candidates.mechanism, self._logged
@@ -213,11 +217,11 @@ class Rollouts:
             shifts = (starts * self.noise.starts).reshape(n, -1)
             q = integrate(mechanism, q, shifts[:, : mechanism.nu], 1.0)
             u = u + shifts[:, mechanism.nu :]
-        worlds = self._worlds(np.repeat(values, width, 0))
+        worlds = self._create_worlds(np.repeat(values, width, 0))
         write_registers(worlds, {"q": q, "u": u})
         write_registers(worlds, {name: v.reshape(n, -1) for name, v in observer.registers.items()})
         # sample by sample
-        actions = self._actions(values)
+        actions = self._collect_actions(values)
         samples = []
         for k in range(1, self.windows.length + 1):
             if self._action_size:
@@ -231,7 +235,7 @@ class Rollouts:
             invalid, MAX_RESIDUAL, np.clip(np.nan_to_num(residuals), -MAX_RESIDUAL, MAX_RESIDUAL)
         )
 
-    def _worlds(self, values: Array) -> Worlds:
+    def _create_worlds(self, values: Array) -> Worlds:
         """Create worlds, one per row of values (n, unknowns), with all registers set."""
         candidates = self.candidates
         worlds = Worlds(candidates.program, len(values), threads=self._threads)
@@ -265,14 +269,14 @@ class Rollouts:
                 parts.append((force.reshape(shape) - logged["force"][k]) / noise.force)
         return np.concatenate(parts, -1)
 
-    def _actions(self, values: Array) -> Array:
+    def _collect_actions(self, values: Array) -> Array:
         """Collect the actions in all steps of the windows, (samples, candidates, W, actions)."""
         windows = self.windows
         delay = self.candidates.delays(values)[:, None] / windows.logs[0].dt
         ends = range(1, windows.length + 1)
-        return np.stack([self._delayed_actions(windows.first + k, delay) for k in ends])
+        return np.stack([self._interpolate_actions(windows.first + k, delay) for k in ends])
 
-    def _delayed_actions(self, samples: Any, delay: Array) -> Array:
+    def _interpolate_actions(self, samples: Any, delay: Array) -> Array:
         """Interpolate the actions of steps that end with these samples, (candidates, W, actions).
 
         `samples` has shape (W,) and the delay, in steps, shape (candidates, 1). Signals are
@@ -287,7 +291,7 @@ class Rollouts:
             return newer
         return (1 - part) * newer + part * self._signals[offset + np.clip(index - 1, 0, last)]
 
-    def _forces(self) -> Array:
+    def _collect_forces(self) -> Array:
         """Collect the contact forces like `Windows.all_of`, shape (..., 3 contacts), in N.
 
         A contact that is missing in the log has zero force.

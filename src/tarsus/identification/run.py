@@ -17,8 +17,13 @@ from tarsus.identification.candidates import Candidates, ModelParts
 from tarsus.identification.estimates import Estimate, make_estimates
 from tarsus.identification.intervals import profile_intervals
 from tarsus.identification.least_squares import Fit, LeastSquares
-from tarsus.identification.model_parts import model_parts, robot_in
-from tarsus.identification.recording import MotionLog, matching_files, motion_log, open_log
+from tarsus.identification.model_parts import create_model_parts, load_robot
+from tarsus.identification.recording import (
+    MotionLog,
+    find_matching_files,
+    open_log,
+    read_motion_log,
+)
 from tarsus.identification.rollouts import Rollouts
 from tarsus.identification.spec import IdentificationSpec, parse_spec, read_spec
 from tarsus.identification.unknowns import Unknown
@@ -69,7 +74,7 @@ class Identification:
         Inertias that follow from them.
     correlated
         Strongly correlated pairs, with their correlation.
-    sentences
+    remarks
         Remarks on the result.
     before, after, held_out
         Root mean square residuals by quantity, in standard deviations of the noise, at the first
@@ -79,11 +84,11 @@ class Identification:
         Standard deviation of the residuals, in units of the noise.
     windows
         Number of used and of held-out windows.
-    each
+    window_errors
         Error of each window, in the order of the logs.
     rounds
         Rounds of the search.
-    settled
+    converged
         Whether the identification converged.
     simulated
         Number of windows simulated in total.
@@ -93,15 +98,15 @@ class Identification:
     estimates: tuple[Estimate, ...]
     derived: tuple[Estimate, ...]
     correlated: tuple[tuple[str, str, float], ...]
-    sentences: tuple[str, ...]
+    remarks: tuple[str, ...]
     before: dict[str, float]
     after: dict[str, float]
     held_out: dict[str, float]
     deviation: float
     windows: tuple[int, int]
-    each: tuple[WindowError, ...]
+    window_errors: tuple[WindowError, ...]
     rounds: int
-    settled: bool
+    converged: bool
     simulated: int
 
     def __getitem__(self, name: str) -> Estimate:
@@ -112,7 +117,7 @@ class Identification:
 
 
 @dataclass(frozen=True, eq=False)
-class Prepared:
+class PreparedData:
     """Logs, model, and the windows that are used for fitting and held out."""
 
     spec: IdentificationSpec
@@ -168,42 +173,44 @@ def identify(
     >>> result["mass.base"].unit
     'kg'
     """
-    prepared = prepare(spec, logs)
+    prepared = prepare_data(spec, logs)
     return identify_model(prepared, prepared.spec.unknowns, prepared.parts, threads, on_progress)
 
 
-def prepare(
+def prepare_data(
     spec: IdentificationSpec | Mapping[str, Any] | str | Path, logs: Any = None
-) -> Prepared:
+) -> PreparedData:
     """Load logs and model of a specification, and cut windows."""
     checked = spec if isinstance(spec, IdentificationSpec) else None
     if checked is None:
         checked = parse_spec(spec) if isinstance(spec, Mapping) else read_spec(Path(spec))  # type: ignore[arg-type]
     # logs
     if logs is None:
-        given = [open_log(path) for file in checked.files for path in matching_files(Path(file))]
+        given = [
+            open_log(path) for file in checked.files for path in find_matching_files(Path(file))
+        ]
     else:
         given = list(logs) if isinstance(logs, list | tuple) else [logs]
     if not given:
         raise InvalidValue(
             'an identification needs a log: set files = ["run.nc"] under [log].', "log.files"
         )
-    robot = robot_in(checked.model, given[0])
+    robot = load_robot(checked.model, given[0])
     motions = [
-        motion_log(log, robot, checked.action).between(*checked.span).resample(checked.sample)
+        read_motion_log(log, robot, checked.action).between(*checked.span).resample(checked.sample)
         for log in given
     ]
-    parts = model_parts(checked.model, given[0], robot, motions[0].dt)
+    parts = create_model_parts(checked.model, given[0], robot, motions[0].dt)
     # windows
     search = checked.search
     all_windows = windows.cut_windows(motions, search["window"], search["every"], search["windows"])
     train, test = windows.split_held_out(all_windows, search["hold_out"], search["seed"])
     noise = windows.read_noise(checked.compare, robot)
-    return Prepared(checked, tuple(motions), parts, noise, train, test)
+    return PreparedData(checked, tuple(motions), parts, noise, train, test)
 
 
 def identify_model(
-    prepared: Prepared,
+    prepared: PreparedData,
     unknowns: Sequence[Unknown],
     parts: ModelParts,
     threads: int = 1,
@@ -227,28 +234,28 @@ def identify_model(
     # estimates, and held-out windows
     result = make_estimates(candidates, fit, first, ends)
     held_out_errors: dict[str, float] = {}
-    each, test_evaluations = _window_errors(prepared.train, before, fit), 0
+    each, test_evaluations = _compute_window_errors(prepared.train, before, fit), 0
     if len(prepared.test):
         on_progress("held-out windows")
-        test_problem = LeastSquares(rollouts.on(prepared.test), search["starts"])
+        test_problem = LeastSquares(rollouts.with_windows(prepared.test), search["starts"])
         test_fit = test_problem.fit_window_starts(fit.shares)
-        held_out_errors = _errors(test_problem.rollouts, test_fit)
-        each += _window_errors(prepared.test, None, test_fit)
+        held_out_errors = _compute_errors(test_problem.rollouts, test_fit)
+        each += _compute_window_errors(prepared.test, None, test_fit)
         test_evaluations = test_problem.rollouts.evaluations
     return Identification(
         name_of(parts.law),
         result.estimates,
         result.derived,
         result.correlated,
-        result.sentences,
-        _errors(rollouts, before),
-        _errors(rollouts, fit),
+        result.remarks,
+        _compute_errors(rollouts, before),
+        _compute_errors(rollouts, fit),
         held_out_errors,
         result.deviation,
         (len(prepared.train), len(prepared.test)),
         tuple(sorted(each, key=lambda one: (one.log, one.start))),
         fit.rounds,
-        fit.settled,
+        fit.converged,
         rollouts.evaluations + test_evaluations,
     )
 
@@ -307,7 +314,7 @@ def initial_guesses(
     return list(tried[np.argsort(costs, kind="stable")[: search["tries"]]])
 
 
-def _errors(rollouts: Rollouts, fit: Fit) -> dict[str, float]:
+def _compute_errors(rollouts: Rollouts, fit: Fit) -> dict[str, float]:
     """Compute root mean square residuals, in deviations, by quantity and in all."""
     errors = {
         name: float(np.sqrt(np.mean(fit.residuals[..., columns] ** 2)))
@@ -316,7 +323,7 @@ def _errors(rollouts: Rollouts, fit: Fit) -> dict[str, float]:
     return errors | {"all": float(np.sqrt(np.mean(fit.residuals**2)))}
 
 
-def _window_errors(windows: Windows, before: Fit | None, after: Fit) -> list[WindowError]:
+def _compute_window_errors(windows: Windows, before: Fit | None, after: Fit) -> list[WindowError]:
     """Compute the errors of used windows, or of held-out ones, which have no `before`."""
     first, last = (
         None if fit is None else np.sqrt((fit.residuals**2).mean((1, 2))) for fit in (before, after)

@@ -143,7 +143,7 @@ def _sort_joints(
     else:
         _check_order(q, joints)
     # each joint must follow its own target
-    followed = _correlations(q, target)
+    followed = _correlate(q, target)
     best = followed.argmax(1)
     own = np.diag(followed)
     wrong = np.flatnonzero(followed.max(1) > own + ORDER_MARGIN)
@@ -186,7 +186,7 @@ def _check_order(q: Array, joints: list[Joint]) -> None:
     )
 
 
-def _correlations(q: Array, target: Array) -> Array:
+def _correlate(q: Array, target: Array) -> Array:
     """Compute correlations of motions and targets, shape (n, n); 0 for constant channels."""
     parts = []
     for values in (q, target):

@@ -132,8 +132,8 @@ def parse_spec(tables: Mapping[str, Any], folder: Path = Path()) -> Identificati
         raise InvalidValue(
             f"log.files must be a path or a list of paths, not {files!r}.", "log.files"
         )
-    span = tuple(_seconds(f"log.{name}", log.get(name)) for name in ("from", "to"))
-    model = dict(_flat("", tables.get("model", {})))
+    span = tuple(_check_seconds(f"log.{name}", log.get(name)) for name in ("from", "to"))
+    model = dict(_flatten("", tables.get("model", {})))
     for name in model:
         part, dot, _ = name.partition(".")
         if not (dot and part in PARTS) and name not in MODEL:
@@ -146,18 +146,18 @@ def parse_spec(tables: Mapping[str, Any], folder: Path = Path()) -> Identificati
     # unknowns, comparison and search
     compare = tables.get("compare", {"q": 1e-3, "u": 1e-2})
     return IdentificationSpec(
-        read_unknowns(_ranges(tables.get("free", {}))),
+        read_unknowns(_collect_ranges(tables.get("free", {}))),
         tuple(str((folder / f).resolve()) for f in files),
         (span[0], span[1]),
-        _seconds("log.sample", log.get("sample")),
+        _check_seconds("log.sample", log.get("sample")),
         str(log.get("action", "")),
         model,
         compare,
-        _search(tables.get("search", {})),
+        _complete_search(tables.get("search", {})),
     )
 
 
-def _search(table: Mapping[str, Any]) -> dict[str, Any]:
+def _complete_search(table: Mapping[str, Any]) -> dict[str, Any]:
     """Complete the entries of [search] with their defaults."""
     for name in table:
         if name not in SEARCH:
@@ -184,7 +184,10 @@ def _search(table: Mapping[str, Any]) -> dict[str, Any]:
                 f"search.{name}",
             )
     for name in ("window", "every"):
-        if entries[name] is not None and not (_seconds(f"search.{name}", entries[name]) or 0) > 0:
+        if (
+            entries[name] is not None
+            and not (_check_seconds(f"search.{name}", entries[name]) or 0) > 0
+        ):
             raise InvalidValue(
                 f"search.{name} must be a positive number of seconds, not {entries[name]!r}.",
                 f"search.{name}",
@@ -198,29 +201,29 @@ def _search(table: Mapping[str, Any]) -> dict[str, Any]:
     return entries
 
 
-def _seconds(name: str, value: Any) -> float | None:
+def _check_seconds(name: str, value: Any) -> float | None:
     if value is not None and (type(value) not in (int, float) or value < 0):
         raise InvalidValue(f"{name} must be a number of seconds, 0 or more, not {value!r}.", name)
     return None if value is None else float(value)
 
 
-def _flat(prefix: str, table: Mapping[str, Any]) -> list[tuple[str, Any]]:
+def _flatten(prefix: str, table: Mapping[str, Any]) -> list[tuple[str, Any]]:
     """Flatten nested tables to entries with dotted names."""
     entries: list[tuple[str, Any]] = []
     for key, value in table.items():
         name = f"{prefix}{key}"
-        entries += _flat(f"{name}.", value) if isinstance(value, Mapping) else [(name, value)]
+        entries += _flatten(f"{name}.", value) if isinstance(value, Mapping) else [(name, value)]
     return entries
 
 
-def _ranges(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+def _collect_ranges(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     """Read ranges by dotted name, quoted ("law.mu" = ...) or nested (law.mu = ...)."""
     ranges: dict[str, Any] = {}
     for key, value in table.items():
         name = f"{prefix}{key}"
         nested = isinstance(value, Mapping) and value
         if nested and all(isinstance(v, Mapping) for v in value.values()):
-            ranges |= _ranges(value, f"{name}.")
+            ranges |= _collect_ranges(value, f"{name}.")
         else:
             ranges[name] = value
     return ranges

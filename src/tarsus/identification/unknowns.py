@@ -116,7 +116,7 @@ def read_unknowns(free: Mapping[str, Any]) -> tuple[Unknown, ...]:
         for key in given:
             if key not in ENTRIES:
                 raise unknown_name_error(f"entry of the range of {name}", key, ENTRIES)
-        unknowns += [_unknown(one, given) for one in _names(name)]
+        unknowns += [_create_unknown(one, given) for one in _expand_name(name)]
     names = [one.name for one in unknowns]
     for name in names:
         if names.count(name) > 1:
@@ -124,7 +124,7 @@ def read_unknowns(free: Mapping[str, Any]) -> tuple[Unknown, ...]:
     return tuple(unknowns)
 
 
-def _names(name: str) -> Iterable[str]:
+def _expand_name(name: str) -> Iterable[str]:
     part, dot, name_in_part = name.partition(".")
     if part not in KINDS:
         raise unknown_name_error("kind of parameter that can be identified", part, KINDS)
@@ -138,7 +138,7 @@ def _names(name: str) -> Iterable[str]:
     return [name]
 
 
-def _unknown(name: str, table: Mapping[str, Any]) -> Unknown:
+def _create_unknown(name: str, table: Mapping[str, Any]) -> Unknown:
     known: dict[str, Any] = dict(table)
     if name.startswith("inertia."):
         known = {"low": -INERTIA_RANGE, "high": INERTIA_RANGE, **known}

@@ -57,12 +57,12 @@ def read_noise(table: Mapping[str, Any], mechanism: Mechanism) -> Noise:
         raise InvalidValue(
             "[compare] must give the noise of q or u, such as q = 0.001, u = 0.01.", "compare"
         )
-    q, u = (_velocity_noise(n, table[n], mechanism) if n in table else None for n in ("q", "u"))
+    q, u = (_expand_noise(n, table[n], mechanism) if n in table else None for n in ("q", "u"))
     force = check_positive("compare.force", table["force"]) if "force" in table else None
     return Noise(q, u, force)
 
 
-def _velocity_noise(name: str, table: Any, mechanism: Mechanism) -> Array:
+def _expand_noise(name: str, table: Any, mechanism: Mechanism) -> Array:
     """Expand the noise to one number for each velocity."""
     if not isinstance(table, Mapping):
         return np.full(mechanism.nu, check_positive(f"compare.{name}", table))
@@ -109,17 +109,17 @@ class Windows:
     def __len__(self) -> int:
         return len(self.first)
 
-    def subset(self, chosen: Any) -> Windows:
+    def subset(self, selection: Any) -> Windows:
         """Select the windows of a mask or of indices."""
-        return replace(self, indices=self.indices[chosen], first=self.first[chosen])
+        return replace(self, indices=self.indices[selection], first=self.first[selection])
 
-    def all_of(self, name: str) -> Array:
+    def cut(self, name: str) -> Array:
         """Cut q, u or action from start to end of each window, shape (length + 1, W, size)."""
         arrays = [getattr(log, name) for log in self.logs]
         parts = zip(self.indices, self.first, strict=True)
         return np.stack([arrays[i][f : f + self.length + 1] for i, f in parts], 1)
 
-    def before(self, name: str, lead: int) -> Array:
+    def cut_lead(self, name: str, lead: int) -> Array:
         """Cut the `lead` samples before each start and the start, shape (lead + 1, W, size).
 
         Samples before the start of a log are replaced by its first one.

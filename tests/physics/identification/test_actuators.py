@@ -20,7 +20,7 @@ from tarsus.identification.actuators import (
     ActuatorIdentification,
     correlation_time,
     identify_actuators,
-    joint_groups,
+    list_joint_groups,
     with_servos,
 )
 from tarsus.identification.candidates import independent_unknowns
@@ -126,7 +126,7 @@ def test_unknowns_of_different_legs_are_moved_at_once() -> None:
     assert np.array_equal(groups[0][1][0], [True, True, False, False])
     shared = read_unknowns({"damping.*_hip": {"low": 0, "high": 1}})
     assert [mask.all() for _, masks in independent_unknowns(made, shared) for mask in masks] == [1]
-    assert joint_groups(made, "type") == ["*_hip", "*_knee"]
+    assert list_joint_groups(made, "type") == ["*_hip", "*_knee"]
 
 
 def test_the_correlation_time_of_an_autoregression() -> None:

@@ -18,7 +18,7 @@ from tarsus.dynamics.robot import Robot
 from tarsus.errors import InvalidFile, InvalidValue, TarsusError, UnknownName, UnmetCondition
 from tarsus.identification import inertial_parameters
 from tarsus.identification.estimates import Estimate
-from tarsus.identification.page import page
+from tarsus.identification.page import build_page
 from tarsus.identification.spec import parse_spec
 from tarsus.identification.windows import read_noise
 from tarsus.model.mechanism import Inertia
@@ -96,8 +96,8 @@ def test_a_motion_without_excitation_is_reported() -> None:
         {**still, "action": np.zeros((301, 1))},
     )
     assert all(one.open for one in found.estimates)
-    assert found.sentences[0].startswith("The motion leaves dry_friction.motor,")
-    told = page(found)
+    assert found.remarks[0].startswith("The motion leaves dry_friction.motor,")
+    told = build_page(found)
     assert told.count(">open<") == len(found.estimates) and "The motion leaves" in told
 
 
@@ -264,4 +264,4 @@ def test_the_law_of_a_log_ranks_first(tmp_path: Path, capsys: Any) -> None:
     assert found.laws[0].law == "moreau" and found.laws[0].error < 1.1
     assert abs(found.laws[0].values["law.mu"] / 0.3 - 1) < 0.02
     assert abs(found.laws[0].values["law.e_N"] / 0.4 - 1) < 0.02
-    assert found.laws[1].behind[1] > 0
+    assert found.laws[1].excess[1] > 0

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 import tarsus
 from tarsus.dynamics.integrate import integrate
 from tarsus.errors import InvalidValue, UnmetCondition
-from tarsus.identification.recording import MotionLog, motion_log, open_log
+from tarsus.identification.recording import MotionLog, open_log, read_motion_log
 
 Array = NDArray[np.float64]
 MU, OF_Q, OF_U, OF_FORCE = 0.35, 2e-3, 5e-2, 0.4  # noise in m, m/s, N
@@ -83,8 +83,8 @@ def test_forces_weigh_by_their_own_noise(slid: Any, tmp_path: Path) -> None:
 def test_tables_and_arrays_are_equivalent(slid: Any, tmp_path: Path) -> None:
     path, log = slid
     robot = tarsus.load(str(path))
-    read = motion_log(open_log(as_table(log, tmp_path / "slid.csv")), robot)
-    told = motion_log(log, robot)
+    read = read_motion_log(open_log(as_table(log, tmp_path / "slid.csv")), robot)
+    told = read_motion_log(log, robot)
     assert read.dt == told.dt and np.array_equal(read.q, told.q) and np.array_equal(read.u, told.u)
     assert list(read.force) == list(told.force)
     assert all(np.array_equal(read.force[name], told.force[name]) for name in told.force)
