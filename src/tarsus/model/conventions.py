@@ -37,7 +37,7 @@ class Slot:
         Kind of joint.
     q, u
         Slices in Tarsus's arrays.
-    their_q, their_u
+    library_q, library_u
         Slices in the library's arrays.
     number
         Number of the joint in the library.
@@ -46,8 +46,8 @@ class Slot:
     kind: str
     q: slice
     u: slice
-    their_q: slice
-    their_u: slice
+    library_q: slice
+    library_u: slice
     number: int
 
 
@@ -56,7 +56,7 @@ def to_mujoco(mechanism: Mechanism, model: Any, q: ArrayLike, u: ArrayLike) -> t
     q, u = _arrays(q, u, mechanism.nq, mechanism.nu)
     qpos, qvel = np.empty((*q.shape[:-1], model.nq)), np.empty((*u.shape[:-1], model.nv))
     for slot in _mujoco_slots(mechanism, model):
-        qpos[..., slot.their_q], qvel[..., slot.their_u] = q[..., slot.q], u[..., slot.u]
+        qpos[..., slot.library_q], qvel[..., slot.library_u] = q[..., slot.q], u[..., slot.u]
     return qpos, qvel
 
 
@@ -67,7 +67,7 @@ def from_mujoco(
     qpos, qvel = _arrays(qpos, qvel, model.nq, model.nv)
     q, u = np.empty((*qpos.shape[:-1], mechanism.nq)), np.empty((*qvel.shape[:-1], mechanism.nu))
     for slot in _mujoco_slots(mechanism, model):
-        q[..., slot.q], u[..., slot.u] = qpos[..., slot.their_q], qvel[..., slot.their_u]
+        q[..., slot.q], u[..., slot.u] = qpos[..., slot.library_q], qvel[..., slot.library_u]
     return q, u
 
 
@@ -84,9 +84,9 @@ def to_pinocchio(
             coordinates, rate = _free_to_pinocchio(placement, coordinates, rate)
         elif slot.kind == "ball":
             coordinates = coordinates[..., XYZW]
-        elif slot.their_q.stop - slot.their_q.start == 2:
+        elif slot.library_q.stop - slot.library_q.start == 2:
             coordinates = np.concatenate([np.cos(coordinates), np.sin(coordinates)], axis=-1)
-        theirs[..., slot.their_q], v[..., slot.their_u] = coordinates, rate
+        theirs[..., slot.library_q], v[..., slot.library_u] = coordinates, rate
     return theirs, v
 
 
@@ -97,13 +97,13 @@ def from_pinocchio(
     q, v = _arrays(q, v, model.nq, model.nv)
     ours, u = np.empty((*q.shape[:-1], mechanism.nq)), np.empty((*v.shape[:-1], mechanism.nu))
     for slot in _pinocchio_slots(mechanism, model):
-        coordinates, rate = q[..., slot.their_q], v[..., slot.their_u]
+        coordinates, rate = q[..., slot.library_q], v[..., slot.library_u]
         if slot.kind == "free":
             placement = model.jointPlacements[slot.number]
             coordinates, rate = _free_from_pinocchio(placement, coordinates, rate)
         elif slot.kind == "ball":
             coordinates = coordinates[..., WXYZ]
-        elif slot.their_q.stop - slot.their_q.start == 2:
+        elif slot.library_q.stop - slot.library_q.start == 2:
             coordinates = np.arctan2(coordinates[..., 1:], coordinates[..., :1])
         ours[..., slot.q], u[..., slot.u] = coordinates, rate
     return ours, u
@@ -152,7 +152,7 @@ def _pinocchio_slots(mechanism: Mechanism, model: Any) -> list[Slot]:
     slots = _slots(
         mechanism, "Pinocchio", list(model.names)[1:], widths[1:], starts[1:]
     )  # 0: the universe
-    return [Slot(s.kind, s.q, s.u, s.their_q, s.their_u, s.number + 1) for s in slots]
+    return [Slot(s.kind, s.q, s.u, s.library_q, s.library_u, s.number + 1) for s in slots]
 
 
 def _slots(

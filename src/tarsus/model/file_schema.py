@@ -29,7 +29,7 @@ class ElementRule:
     ----------
     use
         "supported", "no effect", "unsupported" or "rejected".
-    why
+    reason
         Reason, or what a supported element becomes.
     attributes
         Attributes of a supported element that are read.
@@ -46,7 +46,7 @@ class ElementRule:
     """
 
     use: Use
-    why: str = ""
+    reason: str = ""
     attributes: tuple[str, ...] = ()
     ignored: tuple[str, ...] = ()
     codes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -65,7 +65,7 @@ Table = Mapping[str, ElementRule]
 
 
 def supported(
-    why: str = "",
+    reason: str = "",
     attributes: str = "",
     *,
     ignored: str = "",
@@ -77,7 +77,7 @@ def supported(
     by_code = {code: tuple(names.split()) for code, names in (codes or {}).items()}
     return ElementRule(
         "supported",
-        why,
+        reason,
         tuple(attributes.split()),
         tuple(ignored.split()),
         by_code,
@@ -86,24 +86,24 @@ def supported(
     )
 
 
-def no_effect(why: str) -> ElementRule:
+def no_effect(reason: str) -> ElementRule:
     """Create the rule of an element that has no effect on motion and needs no warning."""
-    return ElementRule("no effect", why)
+    return ElementRule("no effect", reason)
 
 
-def unsupported(why: str, elsewhere: bool = False) -> ElementRule:
+def unsupported(reason: str, elsewhere: bool = False) -> ElementRule:
     """Create the rule of an unsupported element, which the walk reports."""
-    return ElementRule("unsupported", why, elsewhere=elsewhere)
+    return ElementRule("unsupported", reason, elsewhere=elsewhere)
 
 
-def reported(why: str, code: str) -> ElementRule:
+def reported(reason: str, code: str) -> ElementRule:
     """Create the rule of an unsupported element, which the reader reports by its code."""
-    return ElementRule("unsupported", why, codes={code: ()}, elsewhere=True)
+    return ElementRule("unsupported", reason, codes={code: ()}, elsewhere=True)
 
 
-def rejected(why: str) -> ElementRule:
-    """Create the rule of an element that is rejected; `why` explains what to do instead."""
-    return ElementRule("rejected", why)
+def rejected(reason: str) -> ElementRule:
+    """Create the rule of an element that is rejected; `reason` explains what to do instead."""
+    return ElementRule("rejected", reason)
 
 
 class UnsupportedItems:
@@ -187,7 +187,7 @@ def walk(
                     unread.add(f"<{name}>", f"<{suggestion}>" if suggestion else "")
             elif inner.use == "rejected":
                 raise Unsupported(
-                    f"a <{name}> inside the {tag} is not supported: {inner.why}.", name
+                    f"a <{name}> inside the {tag} is not supported: {inner.reason}.", name
                 )
             elif inner.use == "unsupported" and not inner.elsewhere:
                 unread.add(f"<{name}>")

@@ -23,7 +23,7 @@ WIDTHS: dict[str, tuple[int, int]] = {
 Vector = NDArray[np.float64]  # any array-like is accepted and frozen
 
 
-def frozen_array(
+def freeze_array(
     value: ArrayLike, shape: tuple[int, ...], what: str, owner: str
 ) -> NDArray[np.float64]:
     """Copy `value` to a read-only float array.
@@ -113,7 +113,7 @@ class Joint:
                 f" {self.kind} joint.",
                 self.name,
             )
-        axis = frozen_array(exact, (3,), f"joint {self.name!r}: axis", self.name)
+        axis = freeze_array(exact, (3,), f"joint {self.name!r}: axis", self.name)
         object.__setattr__(self, "axis", axis)
 
     @property

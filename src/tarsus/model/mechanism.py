@@ -21,7 +21,7 @@ from tarsus.errors import InvalidModel, Unsupported, unknown_name_error
 from tarsus.model.file_actuators import FileActuator
 from tarsus.model.file_numbers import FileNumbers
 from tarsus.model.joint import Joint as Joint
-from tarsus.model.joint import Vector, frozen_array
+from tarsus.model.joint import Vector, freeze_array
 from tarsus.model.joint_coupling import JointCoupling
 from tarsus.model.outline import Outline
 from tarsus.model.solids import Solid
@@ -32,7 +32,7 @@ WORLD = -1
 def _freeze(owner: object, kind: str, label: str, **shapes: tuple[int, ...]) -> None:
     """Replace fields of a frozen dataclass by read-only arrays of the given shapes."""
     for name, shape in shapes.items():
-        array = frozen_array(getattr(owner, name), shape, f"{kind} {label!r}: {name}", label)
+        array = freeze_array(getattr(owner, name), shape, f"{kind} {label!r}: {name}", label)
         object.__setattr__(owner, name, array)
 
 
@@ -55,8 +55,8 @@ class Inertia:
     about_com: Vector = field(default_factory=lambda: np.zeros((3, 3)))
 
     def __post_init__(self) -> None:
-        com = frozen_array(self.com, (3,), "the center of mass", "com")
-        about_com = frozen_array(self.about_com, (3, 3), "the inertia", "about_com")
+        com = freeze_array(self.com, (3,), "the center of mass", "com")
+        about_com = freeze_array(self.about_com, (3, 3), "the inertia", "about_com")
         object.__setattr__(self, "com", com)
         object.__setattr__(self, "about_com", about_com)
 

@@ -146,7 +146,7 @@ def _rename(m: Mechanism, ending: str) -> Mechanism:
             m.name,
         )
 
-    def new(body: Body) -> Body:
+    def rename_body(body: Body) -> Body:
         return replace(
             body, name=body.name + ending, joint=replace(body.joint, name=body.joint.name + ending)
         )
@@ -154,7 +154,7 @@ def _rename(m: Mechanism, ending: str) -> Mechanism:
     return replace(
         m,
         name=m.name + ending,
-        bodies=tuple(new(body) for body in m.bodies),
+        bodies=tuple(rename_body(body) for body in m.bodies),
         candidates=tuple(replace(c, name=c.name + ending) for c in m.candidates),
         edges=tuple((a + ending, b + ending) for a, b in m.edges),
         frames=tuple(replace(f, name=f.name + ending) for f in m.frames),
@@ -189,23 +189,26 @@ def _count_pairs(m: Mechanism) -> int:
 def _renumber(m: Mechanism, start: int, pairs: int) -> Mechanism:
     """Renumber the bodies of a mechanism from `start`, and explicit pairs from `pairs`."""
 
-    def on(number: int) -> int:
+    def renumber_body(number: int) -> int:
         return number if number == WORLD else number + start
 
     def shift_pairs(bits: int) -> int:
         pair_bits, own_bits = divmod(bits, FIRST_PAIR_BIT)
         return own_bits + (pair_bits * FIRST_PAIR_BIT << pairs)
 
-    def solid(shape: Solid) -> Solid:
+    def renumber_solid(shape: Solid) -> Solid:
         first, second = map(shift_pairs, shape.bits)
         paired = {k + pairs: factor for k, factor in shape.paired.items()}
-        return replace(shape, body=on(shape.body), bits=(first, second), paired=paired)
+        return replace(shape, body=renumber_body(shape.body), bits=(first, second), paired=paired)
 
     return replace(
         m,
-        bodies=tuple(replace(b, parent=on(b.parent)) for b in m.bodies),
-        candidates=tuple(replace(c, body=on(c.body)) for c in m.candidates),
-        frames=tuple(replace(f, body=on(f.body)) for f in m.frames),
-        solids=tuple(solid(s) for s in m.solids),
-        loops=tuple(replace(p, parent=on(p.parent), child=on(p.child)) for p in m.loops),
+        bodies=tuple(replace(b, parent=renumber_body(b.parent)) for b in m.bodies),
+        candidates=tuple(replace(c, body=renumber_body(c.body)) for c in m.candidates),
+        frames=tuple(replace(f, body=renumber_body(f.body)) for f in m.frames),
+        solids=tuple(renumber_solid(s) for s in m.solids),
+        loops=tuple(
+            replace(p, parent=renumber_body(p.parent), child=renumber_body(p.child))
+            for p in m.loops
+        ),
     )

@@ -56,7 +56,7 @@ def load_scene(path: Path, files: RobotFiles, purpose: str, **options: Any) -> A
             path.name,
         )
 
-    class Checked(trimesh.resolvers.Resolver):
+    class CheckedResolver(trimesh.resolvers.Resolver):
         """Resolver that checks the files to which the mesh refers."""
 
         def __init__(self, folder: Path) -> None:
@@ -73,8 +73,8 @@ def load_scene(path: Path, files: RobotFiles, purpose: str, **options: Any) -> A
                 errors.append(error)
                 raise
 
-        def namespaced(self, namespace: str) -> Checked:
-            return Checked(self.folder / namespace)
+        def namespaced(self, namespace: str) -> CheckedResolver:
+            return CheckedResolver(self.folder / namespace)
 
         def write(self, name: str, data: Any) -> None:
             raise OSError(f"{name} must not be written")
@@ -87,7 +87,10 @@ def load_scene(path: Path, files: RobotFiles, purpose: str, **options: Any) -> A
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # missing images, colors that overflow
             scene = trimesh.load_scene(
-                io.BytesIO(data), file_type=kind[1:], resolver=Checked(path.parent), **options
+                io.BytesIO(data),
+                file_type=kind[1:],
+                resolver=CheckedResolver(path.parent),
+                **options,
             )
     except Exception as error:  # trimesh passes on the exceptions of all decoders
         errors.append(InvalidFile(f"the file cannot be read: {error}.", path.name))

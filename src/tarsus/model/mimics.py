@@ -54,7 +54,7 @@ def without_leaders(
     return set(lost)
 
 
-def mimic_couplings(
+def create_mimic_couplings(
     mimics: Mapping[str, Mimic], moving: Collection[str], report: Report
 ) -> tuple[JointCoupling, ...]:
     """Create a coupling for every mimic joint that moves, and note them.

@@ -29,19 +29,19 @@ from tarsus.model.mjcf_actuators import (
 )
 from tarsus.model.mjcf_compile import (
     compile_model,
-    including_scenes,
+    find_including_scenes,
     report_base_joints,
     report_missing,
     report_obsolete,
 )
 from tarsus.model.mjcf_contacts import (
-    contact_fields,
     find_colliding_geoms,
-    material,
+    read_contact_fields,
+    read_material,
     report_contacts,
     report_ground,
 )
-from tarsus.model.mjcf_equalities import couplings, loop_joints, report_constraints
+from tarsus.model.mjcf_equalities import create_couplings, create_loop_joints, report_constraints
 from tarsus.model.mjcf_friction import read_friction
 from tarsus.model.mjcf_limits import check_ranges
 from tarsus.model.mjcf_schema import walk_mjcf
@@ -141,7 +141,7 @@ def _with_motors(
 
 def _suggest_scene(error: UnknownName, path: Path | None) -> UnknownName:
     """Extend the error by a scene to load instead, if one in its folder includes the file."""
-    scenes = including_scenes(path) if path else []
+    scenes = find_including_scenes(path) if path else []
     if not scenes:
         return error
     message = f"{error} {scenes[0]} includes this file and may have it: load {scenes[0]}."
@@ -160,8 +160,8 @@ def _build_mechanism(model: Any, source: Source, report: Report, fallback_name: 
     report_unsupported(model, report)
     report_contacts(model, report)
     report_ground(model, report)
-    loops = loop_joints(model, welded, owner, anchors)
-    coupled = couplings(model, mujoco_joint_names(model))
+    loops = create_loop_joints(model, welded, owner, anchors)
+    coupled = create_couplings(model, mujoco_joint_names(model))
     report_constraints(loops, coupled, report)
     name = model.names.split(b"\0")[0].decode()
     return Mechanism(
@@ -175,9 +175,9 @@ def _build_mechanism(model: Any, source: Source, report: Report, fallback_name: 
         file_actuators=read_file_actuators(model),
         signals=read_keyframe_signals(model),
         keyframes=_read_keyframes(model),
-        material=material(model),
+        material=read_material(model),
         excluded=_list_excluded_pairs(model, welded, owner),
-        gravity_acceleration=_gravity(model),
+        gravity_acceleration=_read_gravity(model),
         notes=tuple(report.notes),
         unsupported=tuple(report.unsupported),
         loops=loops,
@@ -208,14 +208,14 @@ def _build_parts(model: Any) -> tuple[list[Part], list[int], list[Array]]:
         first, count = int(model.body_jntadr[body]), int(model.body_jntnum[body])
         above, anchor = owner[parent], np.zeros(3)
         for number in range(first, first + count - 1):
-            joint = _joint(model, number, joints[number], frictions)
+            joint = _create_joint(model, number, joints[number], frictions)
             step, anchor = _to_joint(model, number, anchor)
             parts.append(Part(f"{names[body]}/{joint.name}", above, pose @ step, joint))
             above, pose = len(parts) - 1, Pose()
         # the last joint moves the body itself
         last = None
         if count:
-            last = _joint(model, first + count - 1, joints[first + count - 1], frictions)
+            last = _create_joint(model, first + count - 1, joints[first + count - 1], frictions)
             step, anchor = _to_joint(model, first + count - 1, anchor)
             pose = Pose() if last.kind == "free" else pose @ step
         parts.append(_build_part(model, body, Part(names[body], above, pose, last), anchor))
@@ -254,7 +254,7 @@ def _build_part(model: Any, body: int, part: Part, anchor: Array) -> Part:
     sites = [
         (
             model.site(site).name or f"{part.name}/site_{site}",
-            from_anchor @ _pose(model, "site", site),
+            from_anchor @ _read_pose(model, "site", site),
         )
         for site in np.flatnonzero(model.site_bodyid == body).tolist()
     ]
@@ -264,7 +264,9 @@ def _build_part(model: Any, body: int, part: Part, anchor: Array) -> Part:
     return Part(part.name, part.parent, part.pose, part.joint, inertia, shapes, tuple(sites))
 
 
-def _joint(model: Any, number: int, name: str, frictions: Mapping[str, FrictionVariation]) -> Joint:
+def _create_joint(
+    model: Any, number: int, name: str, frictions: Mapping[str, FrictionVariation]
+) -> Joint:
     kind = KINDS[int(model.jnt_type[number])]
     single = kind in ("hinge", "slide")
     dof, coordinate = int(model.jnt_dofadr[number]), int(model.jnt_qposadr[number])
@@ -294,7 +296,7 @@ def _joint(model: Any, number: int, name: str, frictions: Mapping[str, FrictionV
     )
 
 
-def _pose(model: Any, kind: str, number: int) -> Pose:
+def _read_pose(model: Any, kind: str, number: int) -> Pose:
     """Compute the pose of a geom or site in its body's frame."""
     position = np.array(getattr(model, f"{kind}_pos")[number])
     return Pose(position, rotation_from_quaternion(getattr(model, f"{kind}_quat")[number]))
@@ -302,13 +304,13 @@ def _pose(model: Any, kind: str, number: int) -> Pose:
 
 def _read_shapes(model: Any, body: int, from_anchor: Pose) -> tuple[Shape, ...]:
     """Read the shapes of a MuJoCo body that can collide, relative to its joint's anchor."""
-    shapes, fields = list[Shape](), contact_fields(model)
+    shapes, fields = list[Shape](), read_contact_fields(model)
     on_body = np.flatnonzero(model.geom_bodyid == body)
     for geom in np.intersect1d(on_body, find_colliding_geoms(model)).tolist():
         kind = int(model.geom_type[geom])
         if kind in (PLANE, HFIELD):
             continue
-        name, pose = model.geom(geom).name, from_anchor @ _pose(model, "geom", geom)
+        name, pose = model.geom(geom).name, from_anchor @ _read_pose(model, "geom", geom)
         if kind in MESHES:
             mesh = int(model.geom_dataid[geom])
             start, count = int(model.mesh_vertadr[mesh]), int(model.mesh_vertnum[mesh])
@@ -361,7 +363,7 @@ def _list_excluded_pairs(
     return tuple(dict.fromkeys(pairs))
 
 
-def _gravity(model: Any) -> tuple[float, float, float]:
+def _read_gravity(model: Any) -> tuple[float, float, float]:
     mujoco = import_library("mujoco", "reading MJCF")
     x, y, z = (float(g) for g in model.opt.gravity)
     off = model.opt.disableflags & int(mujoco.mjtDisableBit.mjDSBL_GRAVITY)

@@ -121,7 +121,7 @@ def report_base_joints(source: Source, report: Report) -> None:
         )
 
 
-def including_scenes(path: Path) -> list[str]:
+def find_including_scenes(path: Path) -> list[str]:
     """Find the files in an MJCF file's folder that include it, by name.
 
     A robot may refer to names, such as the floor's, that only the scene around it has.

@@ -63,46 +63,46 @@ def collision_bits(model: Any) -> list[tuple[int, int]]:
     return list(zip(types, affinities, strict=True))
 
 
-def contact_fields(model: Any) -> list[dict[str, Any]]:
+def read_contact_fields(model: Any) -> list[dict[str, Any]]:
     """Read the contact numbers of every geom, by the names of the fields of `Shape`.
 
     These are its bits, its priority, and its friction as a factor on the law's: its own, that of
     explicit pairs with the ground, and that of explicit pairs with geoms that move.
     """
-    law = _choose_law_friction(model, frictions(model))
+    law = _choose_law_friction(model, read_frictions(model))
     geom_frictions, on_ground, among_moving = (
         _read_geom_frictions(model),
-        ground_pairs(model),
+        find_ground_pairs(model),
         _read_moving_pairs(model),
     )
 
-    def factor(value: float | None, default: float | None) -> float | None:
+    def friction_factor(value: float | None, default: float | None) -> float | None:
         return default if value is None else value / law if law else 1.0
 
     return [
         {
             "bits": bits,
             "priority": int(model.geom_priority[geom]),
-            "friction": factor(geom_frictions.get(geom), 1.0),
-            "on_ground": factor(on_ground.get(geom), None),
-            "paired": {k: factor(v, None) for k, v in among_moving.get(geom, {}).items()},
+            "friction": friction_factor(geom_frictions.get(geom), 1.0),
+            "on_ground": friction_factor(on_ground.get(geom), None),
+            "paired": {k: friction_factor(v, None) for k, v in among_moving.get(geom, {}).items()},
         }
         for geom, bits in enumerate(collision_bits(model))
     ]
 
 
-def material(model: Any) -> dict[str, float]:
+def read_material(model: Any) -> dict[str, float]:
     """Read the numbers for the contact law that are not MuJoCo's defaults.
 
     The keys are names of the law's parameters: `mu`, and those of the law `soft_convex`.
     """
-    friction = frictions(model)
+    friction = read_frictions(model)
     if not friction:
         return {}
     numbers: dict[str, float] = {}
     if any(value != 1.0 for value in friction.values()):
         numbers["mu"] = _choose_law_friction(model, friction)
-    geom = reference_geom(model, friction)
+    geom = choose_reference_geom(model, friction)
     ref, imp = np.array(model.geom_solref[geom]), np.array(model.geom_solimp[geom])
     given = dict(zip(SOFTNESS, (*ref, *imp), strict=True))
     default = dict(zip(SOFTNESS, (*SOLREF, *SOLIMP), strict=True))
@@ -119,12 +119,12 @@ def report_contacts(model: Any, report: Report) -> None:
     """Add notes on plugins, contact softness and the friction of explicit pairs."""
     if np.any(np.array(model.geom_plugin) >= 0):
         report.note("Geoms with a plugin collide as their meshes.")
-    soft = [name for name in material(model) if name != "mu"]
+    soft = [name for name in read_material(model) if name != "mu"]
     if soft:
         report.note(
             f"Contact softness has an effect only under the law 'soft_convex': {', '.join(soft)}."
         )
-    with_ground, moving = (pair_names(model, count) for count in (1, 2))
+    with_ground, moving = (list_pairs(model, count) for count in (1, 2))
     if with_ground:
         report.note(
             f"Explicit pairs set the friction on the ground: {join_names(with_ground, MAX_LISTED)}."
@@ -136,42 +136,42 @@ def report_contacts(model: Any, report: Report) -> None:
         )
 
 
-def differing_softness(model: Any) -> list[str]:
+def find_differing_softness(model: Any) -> list[str]:
     """Find geoms whose softness is not that of the reference geom, by name."""
-    friction = frictions(model)
+    friction = read_frictions(model)
     if not friction:
         return []
     geoms = np.array(sorted(friction))
     softness = np.hstack([model.geom_solref[geoms], model.geom_solimp[geoms]])
-    reference = softness[list(geoms).index(reference_geom(model, friction))]
+    reference = softness[list(geoms).index(choose_reference_geom(model, friction))]
     return [geom_name(model, g) for g in geoms[np.any(softness != reference, axis=1)]]
 
 
-def geoms_with_direct_softness(model: Any) -> list[str]:
+def find_direct_softness(model: Any) -> list[str]:
     """Find geoms with solref of the form (-stiffness, -damping), by name."""
     refs = np.array(model.geom_solref)
-    return [geom_name(model, g) for g in sorted(frictions(model)) if np.any(refs[g] <= 0)]
+    return [geom_name(model, g) for g in sorted(read_frictions(model)) if np.any(refs[g] <= 0)]
 
 
-def geoms_with_margin(model: Any) -> list[str]:
+def find_geoms_with_margin(model: Any) -> list[str]:
     """Find geoms with a contact margin or gap, by name."""
     wide = (np.array(model.geom_margin) != 0) | (np.array(model.geom_gap) != 0)
-    return [geom_name(model, g) for g in sorted(frictions(model)) if wide[g]]
+    return [geom_name(model, g) for g in sorted(read_frictions(model)) if wide[g]]
 
 
-def pair_names(model: Any, moving: int) -> list[str]:
+def list_pairs(model: Any, moving: int) -> list[str]:
     """Find explicit pairs in which `moving` geoms (0, 1, 2) move, by name.
 
     A model without a geom that moves has no contact numbers, so no names.
     """
     return [
         model.pair(k).name or f"pair {k}"
-        for k in range(model.npair if frictions(model) else 0)
+        for k in range(model.npair if read_frictions(model) else 0)
         if len(_find_moving_geoms(model, k)) == moving
     ]
 
 
-def excluded_from_ground(model: Any) -> list[str]:
+def find_excluded_from_ground(model: Any) -> list[str]:
     """Find moving geoms that the file excludes from contact with fixed geoms, by name.
 
     In a file without anything fixed, these are the geoms that it excludes from the world itself.
@@ -179,7 +179,7 @@ def excluded_from_ground(model: Any) -> list[str]:
     bits, hosts = collision_bits(model), model.geom_bodyid
     fixed = [g for g in find_colliding_geoms(model) if model.body_weldid[hosts[g]] == 0]
     names = []
-    for geom in sorted(frictions(model)):
+    for geom in sorted(read_frictions(model)):
         body = int(hosts[geom])
         excluded = {
             host
@@ -196,15 +196,15 @@ def excluded_from_ground(model: Any) -> list[str]:
     return names
 
 
-def frictions(model: Any) -> dict[int, float]:
+def read_frictions(model: Any) -> dict[int, float]:
     """Compute the sliding friction on the ground of every geom of a body that moves.
 
     It is the geom's own, or that of its explicit pair with a fixed geom.
     """
-    return _read_geom_frictions(model) | ground_pairs(model)
+    return _read_geom_frictions(model) | find_ground_pairs(model)
 
 
-def ground_pairs(model: Any) -> dict[int, float]:
+def find_ground_pairs(model: Any) -> dict[int, float]:
     """Read the sliding friction of moving geoms in their first explicit pair with a fixed one."""
     result: dict[int, float] = {}
     for k in range(model.npair):
@@ -213,18 +213,18 @@ def ground_pairs(model: Any) -> dict[int, float]:
     return result
 
 
-def reference_geom(model: Any, friction: dict[int, float]) -> int:
+def choose_reference_geom(model: Any, friction: dict[int, float]) -> int:
     """Find the geom that gives the law its numbers: highest priority, then most friction."""
     return max(friction, key=lambda geom: (int(model.geom_priority[geom]), friction[geom], -geom))
 
 
 def report_ground(model: Any, report: Report) -> None:
     """Report what the file's own ground would change: Tarsus uses the robot's numbers."""
-    friction = frictions(model)
+    friction = read_frictions(model)
     if not friction:
         return
-    reference = reference_geom(model, friction)
-    if reference in ground_pairs(model):
+    reference = choose_reference_geom(model, friction)
+    if reference in find_ground_pairs(model):
         return
     fixed = [g for g in find_colliding_geoms(model) if model.body_weldid[model.geom_bodyid[g]] == 0]
     _report_ground_friction(model, report, reference, friction[reference], fixed)
@@ -270,7 +270,7 @@ def _read_geom_frictions(model: Any) -> dict[int, float]:
 def _choose_law_friction(model: Any, frictions: dict[int, float]) -> float:
     """Choose the reference geom's friction; the largest of all if it has none."""
     return (
-        (frictions[reference_geom(model, frictions)] or max(frictions.values()))
+        (frictions[choose_reference_geom(model, frictions)] or max(frictions.values()))
         if frictions
         else 1.0
     )
@@ -301,11 +301,11 @@ def _report_ground_friction(
 def _report_ground_softness(model: Any, report: Report, reference: int, fixed: list[int]) -> None:
     """Report fixed geoms on which MuJoCo's contacts would have another softness."""
     reference_softness, geoms_by_effect = (
-        _mixed_softness(model, reference, reference),
+        _mix_softness(model, reference, reference),
         dict[str, list[str]](),
     )
     for geom in fixed:
-        mixed = _mixed_softness(model, reference, geom)
+        mixed = _mix_softness(model, reference, geom)
         other = {
             n: v
             for n, v in mixed.items()
@@ -328,7 +328,7 @@ def _report_ground_softness(model: Any, report: Report, reference: int, fixed: l
         )
 
 
-def _mixed_softness(model: Any, a: int, b: int) -> dict[str, float]:
+def _mix_softness(model: Any, a: int, b: int) -> dict[str, float]:
     """Compute solref and solimp of the contact of two geoms, by the law's parameter names.
 
     MuJoCo takes those of the higher priority, or else mixes them in the ratio of solmix. The result

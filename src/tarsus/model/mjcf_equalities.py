@@ -71,7 +71,7 @@ def find_rigid_tendons(model: Any) -> set[int]:
     return {tendon for coupling in by_range for tendon in coupling.tendons}
 
 
-def loop_joints(
+def create_loop_joints(
     model: Any, welded: WeldResult, owner: list[int], anchors: list[Array]
 ) -> tuple[LoopJoint, ...]:
     """Create a ball joint for every active `connect`, and a fixed joint for every `weld`.
@@ -89,7 +89,7 @@ def loop_joints(
     """
     loops = []
     for number in _find_active_equalities(model, CONNECT, WELD):
-        ends = [_end(model, number, end) for end in (0, 1)]
+        ends = [_read_end(model, number, end) for end in (0, 1)]
         first, second = (_find_in_mechanism(welded, owner, anchors, *end) for end in ends)
         if second[0] == WORLD:
             first, second = second, first
@@ -106,7 +106,7 @@ def loop_joints(
     return tuple(loops)
 
 
-def couplings(model: Any, joints: Sequence[str]) -> tuple[JointCoupling, ...]:
+def create_couplings(model: Any, joints: Sequence[str]) -> tuple[JointCoupling, ...]:
     """Create the couplings of equalities and of tendons with a short range, given joint names."""
     result = []
     for coupling in _find_couplings(model):
@@ -252,7 +252,7 @@ def _find_active_equalities(model: Any, *kinds: int) -> list[int]:
     return [n for n in range(model.neq) if model.eq_type[n] in kinds and model.eq_active0[n]]
 
 
-def _end(model: Any, number: int, end: int) -> tuple[int, Pose]:
+def _read_end(model: Any, number: int, end: int) -> tuple[int, Pose]:
     """Find the MuJoCo body at one end (0, 1), and the pose in it that meets the other end's."""
     thing = int((model.eq_obj1id, model.eq_obj2id)[end][number])
     data = np.array(model.eq_data[number], dtype=float)

@@ -41,12 +41,12 @@ OBSOLETE: dict[str, dict[str, str | None]] = {
 }
 
 
-def _create_actuator(why: str, attributes: str = "", law: str = "") -> ElementRule:
+def _create_actuator(reason: str, attributes: str = "", law: str = "") -> ElementRule:
     """Create the rule for an actuator element.
 
     Parameters
     ----------
-    why
+    reason
         Explanation shown in the table.
     attributes
         Attributes of this kind of actuator that are read.
@@ -54,7 +54,7 @@ def _create_actuator(why: str, attributes: str = "", law: str = "") -> ElementRu
         Attributes that matter only to force laws that are not simulated.
     """
     return supported(
-        why,
+        reason,
         "name class group joint jointinparent gear ctrllimited ctrlrange forcelimited forcerange"
         f" armature damping {attributes}",
         ignored="user lengthrange",
@@ -68,10 +68,10 @@ def _create_actuator(why: str, attributes: str = "", law: str = "") -> ElementRu
     )
 
 
-def _create_equality(why: str, attributes: str, soft: str = "") -> ElementRule:
+def _create_equality(reason: str, attributes: str, soft: str = "") -> ElementRule:
     """Create the rule of an equality constraint that is simulated."""
     return supported(
-        why,
+        reason,
         f"name class active {attributes}",
         codes={EQUALITIES: "active", "equality-softness-ignored": f"solref solimp {soft}"},
     )

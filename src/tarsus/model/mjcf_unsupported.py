@@ -124,7 +124,7 @@ def _find_terrain(model: Any, ground: bool) -> Elements:
     return Elements.all_of(names)
 
 
-def _equalities(model: Any) -> Elements:
+def _find_equalities(model: Any) -> Elements:
     ignored = set(range(model.neq)) - find_simulated_equalities(model)
     return Elements.all_of(_format_equality_name(model, number) for number in sorted(ignored))
 
@@ -158,12 +158,12 @@ def _find_soft_equalities(model: Any) -> Elements:
     )
 
 
-def _mocap_bodies(model: Any) -> Elements:
-    return Elements.all_of(_bodies(model, np.array(model.body_mocapid) >= 0))
+def _find_mocap_bodies(model: Any) -> Elements:
+    return Elements.all_of(_name_bodies(model, np.array(model.body_mocapid) >= 0))
 
 
-def _compensated(model: Any) -> Elements:
-    return Elements.all_of(_bodies(model, np.array(model.body_gravcomp) != 0))
+def _find_gravity_compensated(model: Any) -> Elements:
+    return Elements.all_of(_name_bodies(model, np.array(model.body_gravcomp) != 0))
 
 
 def _find_tendons(model: Any) -> Elements:
@@ -182,15 +182,15 @@ def _find_tendons(model: Any) -> Elements:
     )
 
 
-def _flexible(model: Any) -> Elements:
+def _find_flexible_bodies(model: Any) -> Elements:
     return Elements.all_of(_name(model, "flex", f) or f"flex {f}" for f in range(model.nflex))
 
 
-def _plugins(model: Any) -> Elements:
+def _find_plugins(model: Any) -> Elements:
     return Elements.all_of(_format_plugin(model, p) for p in range(model.nplugin))
 
 
-def _medium(model: Any) -> Elements:
+def _find_medium(model: Any) -> Elements:
     used = model.opt.density or model.opt.viscosity
     return Elements.all_of(["option density or viscosity"] if used else [])
 
@@ -206,27 +206,29 @@ def _find_switched_off(model: Any) -> Elements:
     )
 
 
-def _switched_on(model: Any) -> Elements:
+def _find_switched_on(model: Any) -> Elements:
     return Elements.all_of(_find_flags(model.opt.enableflags, "ENBL", "enable-flags-ignored"))
 
 
-def _moving_keyframes(model: Any) -> Elements:
+def _find_moving_keyframes(model: Any) -> Elements:
     moving = np.any(np.array(model.key_qvel), axis=1)
     return Elements.all_of(model.key(k).name or f"key_{k}" for k in np.flatnonzero(moving))
 
 
-def _free_springs(model: Any) -> Elements:
+def _find_free_springs(model: Any) -> Elements:
     stiff, kinds = np.array(model.jnt_stiffness) != 0, np.array(model.jnt_type)
-    return _joints(model, np.flatnonzero(stiff & (kinds == FREE)))
+    return _name_joints(model, np.flatnonzero(stiff & (kinds == FREE)))
 
 
-def _yielding_springs(model: Any) -> Elements:
+def _find_yielding_springs(model: Any) -> Elements:
     yielding = _find_nonzero(model, "jnt_springyield", model.njnt)
-    return _joints(model, np.flatnonzero(yielding & (np.array(model.jnt_stiffness) != 0)))
+    return _name_joints(model, np.flatnonzero(yielding & (np.array(model.jnt_stiffness) != 0)))
 
 
-def _nonlinear_springs(model: Any) -> Elements:
-    return _joints(model, np.flatnonzero(_find_nonzero(model, "jnt_stiffnesspoly", model.njnt)))
+def _find_nonlinear_springs(model: Any) -> Elements:
+    return _name_joints(
+        model, np.flatnonzero(_find_nonzero(model, "jnt_stiffnesspoly", model.njnt))
+    )
 
 
 def _find_nonlinear_damping(model: Any) -> Elements:
@@ -238,34 +240,38 @@ def _find_nonlinear_damping(model: Any) -> Elements:
     for actuator in np.flatnonzero(_find_nonzero(model, "actuator_dampingpoly", count)):
         if model.actuator_trntype[actuator] in ON_JOINT:
             joints.add(int(model.actuator_trnid[actuator, 0]))
-    return _joints(model, joints)
+    return _name_joints(model, joints)
 
 
-def _limited_balls(model: Any) -> Elements:
-    return _joints(model, np.flatnonzero(_limited(model) & (np.array(model.jnt_type) == BALL)))
+def _find_limited_balls(model: Any) -> Elements:
+    return _name_joints(
+        model, np.flatnonzero(_find_limited_joints(model) & (np.array(model.jnt_type) == BALL))
+    )
 
 
-def _limit_margins(model: Any) -> Elements:
-    return _joints(model, np.flatnonzero(_limited(model) & (np.array(model.jnt_margin) != 0)))
+def _find_limit_margins(model: Any) -> Elements:
+    return _name_joints(
+        model, np.flatnonzero(_find_limited_joints(model) & (np.array(model.jnt_margin) != 0))
+    )
 
 
 def _find_soft_joints(model: Any) -> Elements:
     """Find joints whose limit or dry friction does not have MuJoCo's default softness."""
-    limited = _limited(model) & np.isin(model.jnt_type, (SLIDE, HINGE))
+    limited = _find_limited_joints(model) & np.isin(model.jnt_type, (SLIDE, HINGE))
     rough = np.array(model.dof_frictionloss) > 0
     at_limit = np.hstack([model.jnt_solref, model.jnt_solimp])
     in_friction = np.hstack([model.dof_solref, model.dof_solimp])
     joints = set(np.flatnonzero(limited & ~_is_default(at_limit)).tolist())
     joints |= set(np.array(model.dof_jntid)[rough & ~_is_default(in_friction)].tolist())
-    return Elements.some_of(_joints(model, joints).names)
+    return Elements.some_of(_name_joints(model, joints).names)
 
 
-def _surface_velocities(model: Any) -> Elements:
+def _find_surface_velocities(model: Any) -> Elements:
     moving = _find_nonzero(model, "geom_surfacevel", model.ngeom)
     return Elements.some_of(geom_name(model, g) for g in find_colliding_geoms(model) if moving[g])
 
 
-def _adhesive(model: Any) -> Elements:
+def _find_adhesive_actuators(model: Any) -> Elements:
     adhesive = _find_nonzero(model, "geom_adhesion", model.ngeom)
     pairs = np.flatnonzero(_find_nonzero(model, "pair_adhesion", model.npair))
     geoms = [geom_name(model, g) for g in find_colliding_geoms(model) if adhesive[g]]
@@ -295,7 +301,7 @@ def _find_torsional_friction(model: Any) -> Elements:
     )
 
 
-def _sensors(model: Any) -> Elements:
+def _find_sensors(model: Any) -> Elements:
     return Elements.some_of(model.sensor(n).name or f"sensor {n}" for n in range(model.nsensor))
 
 
@@ -304,8 +310,8 @@ def _create_name_lister(names: Callable[[Any], Iterable[str]]) -> Callable[[Any]
     return lambda model: Elements.some_of(names(model))
 
 
-def _pairs(model: Any) -> Elements:
-    names = [name for moving in (1, 2) for name in contacts.pair_names(model, moving)]
+def _find_pairs(model: Any) -> Elements:
+    names = [name for moving in (1, 2) for name in contacts.list_pairs(model, moving)]
     return Elements.some_of(names)
 
 
@@ -325,47 +331,49 @@ UNSUPPORTED: dict[str, UnsupportedFeature] = {
     "equalities-ignored": UnsupportedFeature(
         "equality constraints other than active connect, weld and joint ones, and those of fixed"
         " tendons, are ignored",
-        _equalities,
+        _find_equalities,
     ),
     "equality-softness-ignored": UnsupportedFeature(
         "the softness of equality constraints (solref, solimp) is ignored, they are rigid",
         _find_soft_equalities,
         warns=False,
     ),
-    "mocap-bodies-ignored": UnsupportedFeature("mocap bodies are ignored", _mocap_bodies),
+    "mocap-bodies-ignored": UnsupportedFeature("mocap bodies are ignored", _find_mocap_bodies),
     "tendons-ignored": UnsupportedFeature("tendons are ignored", _find_tendons),
     "gravity-compensation-ignored": UnsupportedFeature(
-        "gravity compensation is ignored", _compensated
+        "gravity compensation is ignored", _find_gravity_compensated
     ),
-    "flexible-bodies-ignored": UnsupportedFeature("flexible bodies are ignored", _flexible),
-    "plugins-ignored": UnsupportedFeature("plugins are ignored", _plugins),
-    "medium-forces-ignored": UnsupportedFeature("forces of the medium are ignored", _medium),
+    "flexible-bodies-ignored": UnsupportedFeature(
+        "flexible bodies are ignored", _find_flexible_bodies
+    ),
+    "plugins-ignored": UnsupportedFeature("plugins are ignored", _find_plugins),
+    "medium-forces-ignored": UnsupportedFeature("forces of the medium are ignored", _find_medium),
     "disable-flags-ignored": UnsupportedFeature(
         "flags that switch something off are ignored", _find_switched_off
     ),
     "enable-flags-ignored": UnsupportedFeature(
-        "flags that switch something on are ignored", _switched_on
+        "flags that switch something on are ignored", _find_switched_on
     ),
     "keyframe-velocities-ignored": UnsupportedFeature(
-        "velocities of keyframes are ignored", _moving_keyframes
+        "velocities of keyframes are ignored", _find_moving_keyframes
     ),
     "free-joint-springs-ignored": UnsupportedFeature(
-        "springs of free joints are ignored", _free_springs
+        "springs of free joints are ignored", _find_free_springs
     ),
     "yielding-springs-ignored": UnsupportedFeature(
-        "the plastic yielding of springs (springyield) is ignored", _yielding_springs
+        "the plastic yielding of springs (springyield) is ignored", _find_yielding_springs
     ),
     "nonlinear-springs-ignored": UnsupportedFeature(
-        "the higher powers of springs are ignored", _nonlinear_springs
+        "the higher powers of springs are ignored", _find_nonlinear_springs
     ),
     "nonlinear-damping-ignored": UnsupportedFeature(
         "the higher powers of joint damping are ignored", _find_nonlinear_damping
     ),
     "ball-joint-limits-ignored": UnsupportedFeature(
-        "limits of ball joints are ignored", _limited_balls
+        "limits of ball joints are ignored", _find_limited_balls
     ),
     "limit-margins-ignored": UnsupportedFeature(
-        "margins of joint limits are ignored", _limit_margins
+        "margins of joint limits are ignored", _find_limit_margins
     ),
     "joint-softness-ignored": UnsupportedFeature(
         "the softness of joint limits and dry friction (solreflimit, solreffriction and the like)"
@@ -374,42 +382,46 @@ UNSUPPORTED: dict[str, UnsupportedFeature] = {
         warns=False,
     ),
     "surface-velocity-ignored": UnsupportedFeature(
-        "the velocity of moving surfaces (surfacevel) is ignored", _surface_velocities
+        "the velocity of moving surfaces (surfacevel) is ignored", _find_surface_velocities
     ),
-    "adhesion-ignored": UnsupportedFeature("the adhesion of contacts is ignored", _adhesive),
+    "adhesion-ignored": UnsupportedFeature(
+        "the adhesion of contacts is ignored", _find_adhesive_actuators
+    ),
     "torsional-friction-ignored": UnsupportedFeature(
         "torsional and rolling friction are ignored", _find_torsional_friction
     ),
     "differing-softness-ignored": UnsupportedFeature(
         "the softness of geoms that differs from the first geom's is ignored",
-        _create_name_lister(contacts.differing_softness),
+        _create_name_lister(contacts.find_differing_softness),
         warns=False,
     ),
     "direct-softness-ignored": UnsupportedFeature(
         "contact stiffness (solref of the form -stiffness, -damping) is ignored",
-        _create_name_lister(contacts.geoms_with_direct_softness),
+        _create_name_lister(contacts.find_direct_softness),
         warns=False,
     ),
     "contact-margins-ignored": UnsupportedFeature(
         "contact margins (margin, gap) are ignored",
-        _create_name_lister(contacts.geoms_with_margin),
+        _create_name_lister(contacts.find_geoms_with_margin),
         warns=False,
     ),
     "pair-numbers-ignored": UnsupportedFeature(
-        "all numbers of explicit pairs but the sliding friction are ignored", _pairs, warns=False
+        "all numbers of explicit pairs but the sliding friction are ignored",
+        _find_pairs,
+        warns=False,
     ),
     "fixed-pairs-ignored": UnsupportedFeature(
         "the numbers of explicit contact pairs are ignored where neither geom moves",
-        _create_name_lister(partial(contacts.pair_names, moving=0)),
+        _create_name_lister(partial(contacts.list_pairs, moving=0)),
         warns=False,
     ),
     "ground-exclusion-ignored": UnsupportedFeature(
         "these geoms touch the ground, although the file excludes them from contact with its world"
         " by <exclude>, contype or conaffinity",
-        _create_name_lister(contacts.excluded_from_ground),
+        _create_name_lister(contacts.find_excluded_from_ground),
     ),
     "sensors-ignored": UnsupportedFeature(
-        "sensors are ignored, a simulation has its own", _sensors, warns=False
+        "sensors are ignored, a simulation has its own", _find_sensors, warns=False
     ),
     "unsupported-actuators-ignored": UnsupportedFeature(
         NOT_DRIVING, lambda model: Elements.all_of(find_unsupported_transmissions(model))
@@ -465,7 +477,7 @@ def _find_nonzero(model: Any, field: str, count: int) -> np.ndarray:
     return np.any(values.reshape(count, -1), axis=1) if count else np.zeros(0, dtype=bool)
 
 
-def _limited(model: Any) -> np.ndarray:
+def _find_limited_joints(model: Any) -> np.ndarray:
     return np.array(model.jnt_limited, dtype=bool)
 
 
@@ -474,11 +486,11 @@ def _is_default(softness: np.ndarray) -> np.ndarray:
     return np.all(np.isclose(softness, SOFTNESS, rtol=1e-6), axis=1)
 
 
-def _joints(model: Any, numbers: Iterable[int]) -> Elements:
+def _name_joints(model: Any, numbers: Iterable[int]) -> Elements:
     names = mujoco_joint_names(model)
     return Elements.all_of(names[j] for j in sorted(numbers))
 
 
-def _bodies(model: Any, mask: np.ndarray) -> list[str]:
+def _name_bodies(model: Any, mask: np.ndarray) -> list[str]:
     names = mujoco_body_names(model)
     return [names[b] for b in np.flatnonzero(mask)]

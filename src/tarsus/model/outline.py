@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tarsus.errors import InvalidModel
-from tarsus.model.joint import Vector, frozen_array
+from tarsus.model.joint import Vector, freeze_array
 
 MIN_TILT = 1e-3  # rad: a disc tilted less stands on fixed points of its rim
 ZERO_AXIS = 1e-9  # over the size: a shorter half axis counts as zero
@@ -46,7 +46,7 @@ class Outline:
 
     def __post_init__(self) -> None:
         for name, shape in {"spread": (3, 3), "turned": (3, 3), "rest": (3,)}.items():
-            value = frozen_array(getattr(self, name), shape, f"outline: {name}", name)
+            value = freeze_array(getattr(self, name), shape, f"outline: {name}", name)
             object.__setattr__(self, name, value)
         if not self.size > 0:
             raise InvalidModel(f"outline: the size must be > 0, not {self.size}.", "size")

@@ -50,7 +50,7 @@ ARMS = {  # with a fixed base
 }
 
 
-def file_of(name: str) -> Path | None:
+def find_file(name: str) -> Path | None:
     """Find the file of a robot of the package, or None for any other name.
 
     Raises

@@ -17,24 +17,24 @@ from tarsus.model.fixed_base import check_height, fix_base
 from tarsus.model.joint import Joint, JointKind
 from tarsus.model.links import BASE_JOINTS, SHAPES, Link, report_shapes
 from tarsus.model.mechanism import WORLD, Actuator, Inertia, LoopJoint, Mechanism
-from tarsus.model.mimics import mimic_couplings, without_leaders
+from tarsus.model.mimics import create_mimic_couplings, without_leaders
 from tarsus.model.parts import MAX_LISTED, Part, Report, WeldResult, weld, without_massless
 from tarsus.model.poses import Pose, quaternion_from_rotation, transform_inertia
 from tarsus.model.robot_files import RobotFiles
 from tarsus.model.sdf_elements import (
     SdfJoint,
-    color_of,
-    joint_of,
-    link_of,
-    missing_visuals,
-    shapes_of,
+    find_missing_visuals,
+    read_color,
+    read_joint,
+    read_link,
+    read_shapes,
 )
-from tarsus.model.sdf_frames import WORLD_LINK, Frames, frames_of, inverse, name_of
-from tarsus.model.sdf_gearboxes import gearbox_couplings
-from tarsus.model.sdf_model import gravity_of, model_of, report_ignored
+from tarsus.model.sdf_frames import WORLD_LINK, Frames, invert, read_frames, read_name
+from tarsus.model.sdf_gearboxes import create_gearbox_couplings
+from tarsus.model.sdf_model import find_model, read_gravity, report_ignored
 from tarsus.model.sdf_motors import choose_driven_joints
 from tarsus.model.sdf_tree import SdfTree, spanning_tree
-from tarsus.model.visuals import DrawnLink, drawn_tag, visuals_of
+from tarsus.model.visuals import DrawnLink, create_visuals, drawn_tag
 
 Array = NDArray[np.float64]
 KINDS: dict[str, JointKind] = {
@@ -110,24 +110,26 @@ def _build_mechanism(
     report = Report(file)
     root = xml_root(text)
     reject_xacro(root)
-    model, version, unread = model_of(root, shapes)
-    frames = frames_of(model)
-    links = [link_of(e, frames, files, shapes) for e in model.findall("link")]
+    model, version, unread = find_model(root, shapes)
+    frames = read_frames(model)
+    links = [read_link(e, frames, files, shapes) for e in model.findall("link")]
     joints, links = _read_joints(model, frames, links, version < AXES_IN_JOINT)
-    report_shapes(links, shapes, missing_visuals(model, files), files, report)
+    report_shapes(links, shapes, find_missing_visuals(model, files), files, report)
     report_ignored(model, joints, unread, report)
     gearboxes = [joint for joint in joints if joint.gearbox]
     tree = spanning_tree([link.name for link in links], [j for j in joints if j not in gearboxes])
-    parts, poses = _parts({link.name: link for link in links}, tree, frames)
+    parts, poses = _create_parts({link.name: link for link in links}, tree, frames)
     welded = weld(without_massless(parts, report), report)
     loops = _build_loops(tree, welded, poses, report)
-    visuals = visuals_of(_drawn_links(model, frames, tree, welded, poses), welded.bodies, color_of)
+    visuals = create_visuals(
+        _list_drawn_links(model, frames, tree, welded, poses), welded.bodies, read_color
+    )
     moving = [b.joint.name for b in welded.bodies if b.joint.kind in ("hinge", "slide")]
     mimics = {joint.name: joint.mimic for joint in joints if joint.mimic}
     for name in without_leaders(mimics, {joint.name for joint in joints}, report):
         del mimics[name]
-    couplings = gearbox_couplings(gearboxes, tree, report)
-    couplings += mimic_couplings(mimics, moving, report)
+    couplings = create_gearbox_couplings(gearboxes, tree, report)
+    couplings += create_mimic_couplings(mimics, moving, report)
     mechanism = Mechanism(
         name=model.get("name") or "robot",
         bodies=welded.bodies,
@@ -146,10 +148,10 @@ def _build_mechanism(
         file_actuators=tuple(
             create_motor(j.name, j.effort, j.velocity) for j in motors if np.isfinite(j.effort)
         ),
-        gravity_acceleration=gravity_of(root),
+        gravity_acceleration=read_gravity(root),
         keyframes={
             DRAWN: _create_drawn_coordinates(
-                mechanism, inverse(frames[WORLD_LINK]) @ poses[tree.order[0]]
+                mechanism, invert(frames[WORLD_LINK]) @ poses[tree.order[0]]
             )
         },
         notes=tuple(report.notes),
@@ -166,7 +168,7 @@ def _read_joints(
     if WORLD_LINK in joined and WORLD_LINK not in {link.name for link in links}:
         links = [Link(WORLD_LINK, Inertia(0.0)), *links]
     names = [link.name for link in links]
-    joints = [joint_of(element, frames, names, old) for element in elements]
+    joints = [read_joint(element, frames, names, old) for element in elements]
     for joint in joints:
         if joint.kind not in KINDS and not joint.gearbox:
             known = ", ".join([*KINDS, "gearbox"])
@@ -182,7 +184,7 @@ def _read_joints(
     return joints, links
 
 
-def _parts(
+def _create_parts(
     links: Mapping[str, Link],
     tree: SdfTree,
     frames: Frames,
@@ -198,20 +200,20 @@ def _parts(
         base = Joint(next(name for name in BASE_JOINTS if name not in names), "free")
     # a free joint gives the pose of the root by its coordinates
     poses = {root: frames[root]}
-    fixed = inverse(frames[WORLD_LINK]) @ frames[root] if base is None else Pose()
-    parts = [_part(links[root], WORLD, fixed, base, Pose())]
+    fixed = invert(frames[WORLD_LINK]) @ frames[root] if base is None else Pose()
+    parts = [_create_part(links[root], WORLD, fixed, base, Pose())]
     number = {name: n for n, name in enumerate(tree.order)}
     for name in tree.order[1:]:
         joint = tree.above[name]
         poses[name] = Pose(joint.anchor, frames[name].rotation)
-        link_pose = inverse(poses[name]) @ frames[name]
-        pose = inverse(poses[joint.parent]) @ poses[name]
+        link_pose = invert(poses[name]) @ frames[name]
+        pose = invert(poses[joint.parent]) @ poses[name]
         motion = _build_motion(joint, poses[name])
-        parts.append(_part(links[name], number[joint.parent], pose, motion, link_pose))
+        parts.append(_create_part(links[name], number[joint.parent], pose, motion, link_pose))
     return parts, poses
 
 
-def _part(link: Link, parent: int, pose: Pose, joint: Joint | None, link_pose: Pose) -> Part:
+def _create_part(link: Link, parent: int, pose: Pose, joint: Joint | None, link_pose: Pose) -> Part:
     """Convert a link to a part, whose frame is at the joint, given the link's pose in it."""
     shapes = tuple(shape.at(link_pose) for shape in link.shapes)
     return Part(link.name, parent, pose, joint, transform_inertia(link.inertia, link_pose), shapes)
@@ -256,7 +258,7 @@ def _build_loops(
         if joint.limited:
             limited.append(joint.name)
         motion = replace(motion, lower=-np.inf, upper=np.inf)
-        anchors = [inverse(pose).point(joint.anchor) for pose in (parent_pose, child_pose)]
+        anchors = [invert(pose).point(joint.anchor) for pose in (parent_pose, child_pose)]
         rotation = parent_pose.rotation.T @ child_pose.rotation
         loops.append(LoopJoint(motion, parent, child, anchors[0], rotation, anchors[1]))
     if limited:
@@ -265,16 +267,16 @@ def _build_loops(
     return tuple(loops)
 
 
-def _drawn_links(
+def _list_drawn_links(
     model: ET.Element, frames: Frames, tree: SdfTree, welded: WeldResult, poses: Mapping[str, Pose]
 ) -> Iterator[DrawnLink]:
     """Yield the links with their visual shapes."""
     tag = drawn_tag(model)
     for element in model.findall("link"):
-        name = name_of(element)
+        name = read_name(element)
         host, body_pose = _find_body_frame(welded, tree, poses, name)
-        pose = inverse(frames[WORLD_LINK] if host == WORLD else body_pose) @ frames[name]
-        yield DrawnLink(name, host, pose, element.findall(tag), shapes_of(name, frames))
+        pose = invert(frames[WORLD_LINK] if host == WORLD else body_pose) @ frames[name]
+        yield DrawnLink(name, host, pose, element.findall(tag), read_shapes(name, frames))
 
 
 def _find_body_frame(
@@ -284,7 +286,7 @@ def _find_body_frame(
     host, in_body = welded.part_poses[tree.order.index(link)]
     if host == WORLD:
         return WORLD, poses[WORLD_LINK] if WORLD_LINK in poses else Pose()
-    return host, poses[link] @ inverse(in_body)
+    return host, poses[link] @ invert(in_body)
 
 
 def _create_drawn_coordinates(mechanism: Mechanism, root: Pose) -> Array:

@@ -17,7 +17,7 @@ from tarsus.model.mechanism import Color, Inertia
 from tarsus.model.mimics import Mimic
 from tarsus.model.poses import transform_inertia
 from tarsus.model.robot_files import RobotFiles
-from tarsus.model.sdf_frames import MODEL, Frames, inverse, name_of, pose_of
+from tarsus.model.sdf_frames import MODEL, Frames, invert, read_name, read_pose
 from tarsus.model.urdf_elements import check_range, parse_numbers
 
 Array = NDArray[np.float64]
@@ -75,7 +75,7 @@ class SdfJoint:
         return self.lower < self.upper and bool(np.isfinite([self.lower, self.upper]).any())
 
 
-def link_of(element: ET.Element, frames: Frames, files: RobotFiles, touching: str) -> Link:
+def read_link(element: ET.Element, frames: Frames, files: RobotFiles, touching: str) -> Link:
     """Read a <link> in its own frame, and the meshes of its shapes.
 
     Parameters
@@ -83,23 +83,23 @@ def link_of(element: ET.Element, frames: Frames, files: RobotFiles, touching: st
     touching
         Elements whose shapes collide, "collision" or "visual".
     """
-    name = name_of(element)
+    name = read_name(element)
     link = Link(name, _read_inertia(element, f"link {name!r}", frames))
-    return with_shapes(link, element.findall(touching), shapes_of(name, frames), files)
+    return with_shapes(link, element.findall(touching), read_shapes(name, frames), files)
 
 
-def shapes_of(link: str, frames: Frames) -> ShapeReader:
+def read_shapes(link: str, frames: Frames) -> ShapeReader:
     """Create the reader of a link's shapes."""
-    where, home = f"link {link!r}", inverse(frames[link])
+    where, home = f"link {link!r}", invert(frames[link])
     return ShapeReader(
-        pose=lambda shape: home @ pose_of(shape, where, frames, link),
-        uri=lambda mesh: _text(mesh, "uri", where),
+        pose=lambda shape: home @ read_pose(shape, where, frames, link),
+        uri=lambda mesh: _read_text(mesh, "uri", where),
         scale=lambda mesh: _read_values(mesh, "scale", "1 1 1", 3, where),
         solid=lambda solid: _read_primitive(solid, where),
     )
 
 
-def color_of(shape: ET.Element) -> Color | None:
+def read_color(shape: ET.Element) -> Color | None:
     """Read the diffuse color of a shape's material, or else the ambient color."""
     for key in ("diffuse", "ambient"):
         text = shape.findtext(f"material/{key}")
@@ -110,7 +110,7 @@ def color_of(shape: ET.Element) -> Color | None:
     return None
 
 
-def joint_of(element: ET.Element, frames: Frames, links: Sequence[str], old: bool) -> SdfJoint:
+def read_joint(element: ET.Element, frames: Frames, links: Sequence[str], old: bool) -> SdfJoint:
     """Read a <joint>.
 
     Parameters
@@ -124,14 +124,14 @@ def joint_of(element: ET.Element, frames: Frames, links: Sequence[str], old: boo
     old
         Whether axes are in the model's frame, as before SDF 1.5.
     """
-    name = name_of(element)
+    name = read_name(element)
     where, kind = f"joint {name!r}", element.get("type") or ""
-    parent, child = _text(element, "parent", where), _text(element, "child", where)
+    parent, child = _read_text(element, "parent", where), _read_text(element, "child", where)
     for link in (parent, child):
         if link not in links:
             raise unknown_name_error("link", link, list(links)).with_context(where)
     axis, anchor = element.find("axis"), frames[name].position
-    gearbox = _gearbox(element, where) if kind == "gearbox" else None
+    gearbox = _read_gearbox(element, where) if kind == "gearbox" else None
     if axis is None:
         up = frames[name].rotation[:, 2]
         return SdfJoint(name, kind, parent, child, anchor, up, gearbox=gearbox)
@@ -150,18 +150,18 @@ def joint_of(element: ET.Element, frames: Frames, links: Sequence[str], old: boo
         axis=_read_axis(axis, where, frames, name, old),
         lower=lower,
         upper=upper,
-        effort=_limit(limit, "effort", where),
-        velocity=_limit(limit, "velocity", where),
+        effort=_read_limit(limit, "effort", where),
+        velocity=_read_limit(limit, "velocity", where),
         damping=_value(dynamics, "damping", "0", where),
         friction=_value(dynamics, "friction", "0", where),
         stiffness=_value(dynamics, "spring_stiffness", "0", where),
         rest=_value(dynamics, "spring_reference", "0", where),
         gearbox=gearbox,
-        mimic=_mimic(axis, where),
+        mimic=_read_mimic(axis, where),
     )
 
 
-def _mimic(axis: ET.Element, where: str) -> Mimic | None:
+def _read_mimic(axis: ET.Element, where: str) -> Mimic | None:
     mimic = axis.find("mimic")
     if mimic is None:
         return None
@@ -176,7 +176,7 @@ def _mimic(axis: ET.Element, where: str) -> Mimic | None:
     )
 
 
-def missing_visuals(model: ET.Element, files: RobotFiles) -> list[str]:
+def find_missing_visuals(model: ET.Element, files: RobotFiles) -> list[str]:
     """List the missing meshes that only visuals need, each once."""
     uris = [mesh.findtext("uri", "").strip() for mesh in model.findall("link/visual/geometry/mesh")]
     return [uri for uri in dict.fromkeys(uris) if files.find(uri) is None]
@@ -195,20 +195,20 @@ def _read_axis(axis: ET.Element, where: str, frames: Frames, joint: str, old: bo
     return frames[frame].rotation @ direction
 
 
-def _gearbox(element: ET.Element, where: str) -> tuple[float, str]:
+def _read_gearbox(element: ET.Element, where: str) -> tuple[float, str]:
     ratio = _value(element, "gearbox_ratio", "1", where)
     if not ratio:
         raise InvalidFile(f"{where}: the gearbox_ratio must not be zero.", "gearbox_ratio")
-    return ratio, _text(element, "gearbox_reference_body", where)
+    return ratio, _read_text(element, "gearbox_reference_body", where)
 
 
 def _read_primitive(solid: ET.Element, where: str) -> Solid | None:
     """Read the kind and size of a primitive, as in `Shape`, or None for another element."""
     kind = PRIMITIVES.get(solid.tag)
-    return None if kind is None else (kind, size_of(solid, where))
+    return None if kind is None else (kind, read_size(solid, where))
 
 
-def size_of(solid: ET.Element, where: str) -> tuple[float, ...]:
+def read_size(solid: ET.Element, where: str) -> tuple[float, ...]:
     """Read the size of a primitive, as in `Shape`."""
     if solid.tag in ("box", "ellipsoid"):
         tag, factor = ("size", 0.5) if solid.tag == "box" else ("radii", 1.0)
@@ -233,12 +233,12 @@ def _read_inertia(link: ET.Element, where: str, frames: Frames) -> Inertia:
     tensor = inertial.find("inertia")
     diagonal = [_value(tensor, key, "1", where) for key in ("ixx", "iyy", "izz")]
     products = [_value(tensor, key, "0", where) for key in ("ixy", "ixz", "iyz")]
-    mass, name = _value(inertial, "mass", "1", where), name_of(link)
-    pose = inverse(frames[name]) @ pose_of(inertial, where, frames, name)
+    mass, name = _value(inertial, "mass", "1", where), read_name(link)
+    pose = invert(frames[name]) @ read_pose(inertial, where, frames, name)
     return transform_inertia(Inertia.of_moments(mass, np.zeros(3), [*diagonal, *products]), pose)
 
 
-def _text(element: ET.Element, tag: str, where: str) -> str:
+def _read_text(element: ET.Element, tag: str, where: str) -> str:
     text = element.findtext(tag, "").strip()
     if not text:
         raise InvalidFile(f"{where}: the <{element.tag}> has no <{tag}>.", tag)
@@ -273,6 +273,6 @@ def _read_bound(limit: ET.Element | None, tag: str, default: str, where: str) ->
     return value if abs(value) < LARGEST else float(np.copysign(np.inf, value))
 
 
-def _limit(limit: ET.Element | None, tag: str, where: str) -> float:
+def _read_limit(limit: ET.Element | None, tag: str, where: str) -> float:
     value = _value(limit, tag, "-1", where, np.inf)
     return value if 0 <= value < LARGEST else np.inf

@@ -18,17 +18,17 @@ MAX_DEPTH = 300  # frames whose poses are relative to one another
 MAX_LISTED = 4  # names that a sentence lists
 
 
-def frames_of(model: ET.Element) -> dict[str, Pose]:
+def read_frames(model: ET.Element) -> dict[str, Pose]:
     """Compute the frames of model, world and every link, joint and <frame>, with joints at zero."""
     model_pose = _read_relative_pose(model, "the model")
-    frames = {MODEL: Pose(), WORLD_LINK: inverse(model_pose)}
-    elements = {name_of(e): e for tag in ("link", "frame", "joint") for e in model.findall(tag)}
+    frames = {MODEL: Pose(), WORLD_LINK: invert(model_pose)}
+    elements = {read_name(e): e for tag in ("link", "frame", "joint") for e in model.findall(tag)}
     for name in elements:
         _resolve(name, elements, frames, ())
     return frames
 
 
-def pose_of(element: ET.Element, where: str, frames: Frames, home: str) -> Pose:
+def read_pose(element: ET.Element, where: str, frames: Frames, home: str) -> Pose:
     """Compute an element's pose in the model's frame.
 
     Parameters
@@ -48,7 +48,7 @@ def pose_of(element: ET.Element, where: str, frames: Frames, home: str) -> Pose:
     return frames[frame] @ _read_relative_pose(element, where)
 
 
-def name_of(element: ET.Element) -> str:
+def read_name(element: ET.Element) -> str:
     """Read the name of a link, joint or frame.
 
     Raises
@@ -62,7 +62,7 @@ def name_of(element: ET.Element) -> str:
     return name
 
 
-def inverse(pose: Pose) -> Pose:
+def invert(pose: Pose) -> Pose:
     """Invert a pose: the parent's frame seen from the child."""
     return Pose(-pose.rotation.T @ pose.position, pose.rotation.T)
 

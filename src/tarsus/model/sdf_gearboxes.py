@@ -19,7 +19,7 @@ from tarsus.model.sdf_tree import SdfTree
 PARALLEL = 0.999  # |cos| of the angle between axes that count as parallel
 
 
-def gearbox_couplings(
+def create_gearbox_couplings(
     gearboxes: Sequence[SdfJoint], tree: SdfTree, report: Report
 ) -> tuple[JointCoupling, ...]:
     """Create a coupling for every gearbox, and note them.

@@ -15,7 +15,7 @@ from tarsus.model.sdf_schema import SDF
 from tarsus.model.urdf_elements import parse_numbers
 
 
-def model_of(
+def find_model(
     root: ET.Element, touching: str = "collision"
 ) -> tuple[ET.Element, tuple[int, int], UnsupportedItems]:
     """Read the model of a file and the version of the format; list what is unsupported.
@@ -66,7 +66,7 @@ def model_of(
     return model, (major, minor), unread
 
 
-def gravity_of(root: ET.Element) -> tuple[float, float, float]:
+def read_gravity(root: ET.Element) -> tuple[float, float, float]:
     """Read the gravitational acceleration of the file's <world>, in m/s², by default Earth's."""
     text = root.findtext("world/gravity")
     if text is None:

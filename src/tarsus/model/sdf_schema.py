@@ -13,11 +13,11 @@ def _create_values(path: str, tags: str) -> Table:
     return {f"{path}/{tag}": supported() for tag in tags.split()}
 
 
-def _create_shapes(path: str, why: str) -> Table:
+def _create_shapes(path: str, reason: str) -> Table:
     """Create the rules that <collision> and <visual> share."""
     shape = f"{path}/geometry"
     return {
-        path: supported(why, "name"),
+        path: supported(reason, "name"),
         f"{path}/pose": supported("", POSE),
         shape: supported("one shape; others are ignored and listed", elsewhere=True),
         **_create_values(shape, "box sphere cylinder capsule ellipsoid mesh"),

@@ -10,7 +10,7 @@ import numpy as np
 
 from tarsus.model.candidates import Shape, reserve_names
 from tarsus.model.mechanism import WORLD, Body, Mechanism
-from tarsus.model.solids import FIRST_PAIR_BIT, Capsule, Cuboid, Pair, Solid, contacts_of
+from tarsus.model.solids import FIRST_PAIR_BIT, Capsule, Cuboid, Pair, Solid, create_contacts
 from tarsus.model.stand_ins import STAND_INS
 
 
@@ -33,7 +33,7 @@ def create_solids(shapes: Iterable[tuple[str, int, Shape]]) -> tuple[Solid, ...]
         groups.setdefault(label, []).append((body, shape))
     used = {label for label, group in groups.items() if len(group) == 1}
     return tuple(
-        _solid(name, body, shape)
+        _create_solid(name, body, shape)
         for label, group in groups.items()
         for name, (body, shape) in zip(reserve_names(label, len(group), used), group, strict=True)
     )
@@ -62,7 +62,7 @@ def create_pairs(mechanism: Mechanism, within_robot: bool = True) -> tuple[Pair,
         matching = one.bits[0] & other.bits[1] | one.bits[1] & other.bits[0]
         filtered = adjacent or names in excluded
         if a != b and (matching if not filtered else matching >= FIRST_PAIR_BIT):
-            pair = contacts_of(one, other)[0]
+            pair = create_contacts(one, other)[0]
             result += [pair] if within_robot or is_between_trees(mechanism, pair) else []
     return tuple(result)
 
@@ -104,9 +104,9 @@ def _find_carrier(bodies: Sequence[Body], body: int) -> int:
     return body
 
 
-def _solid(name: str, body: int, shape: Shape) -> Solid:
+def _create_solid(name: str, body: int, shape: Shape) -> Solid:
     pose, stand_in = shape.pose, STAND_INS[shape.kind](*shape.size)
-    contact = (shape.friction, shape.bits, shape.priority, shape.paired, stand_in.off)
+    contact = (shape.friction, shape.bits, shape.priority, shape.paired, stand_in.max_deviation)
     half = np.array(stand_in.half)
     if not stand_in.radius:
         return Cuboid(name, body, pose.position, half, pose.rotation, *contact)

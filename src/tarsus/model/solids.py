@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tarsus.errors import InvalidModel
-from tarsus.model.joint import Vector, frozen_array
+from tarsus.model.joint import Vector, freeze_array
 
 FIRST_PAIR_BIT = 1 << 32  # of the bits of explicit pairs of a file, which no filter applies to
 CAPSULE_BOX_CONTACTS = 3  # the closest point, and the ends above the box's face
@@ -39,7 +39,7 @@ class Capsule:
         In a pair, the friction of the higher priority counts, or the larger one at equal priority.
     paired
         Friction factors of explicit pairs of the file, by pair number; they count in these pairs.
-    off
+    max_deviation
         Largest distance of the surface from that of the shape it stands in for, in m.
     """
 
@@ -52,12 +52,12 @@ class Capsule:
     bits: tuple[int, int] = (1, 1)
     priority: int = 0
     paired: Mapping[int, float] = field(default_factory=dict)
-    off: float = 0.0
+    max_deviation: float = 0.0
 
     def __post_init__(self) -> None:
         for name in ("middle", "half"):
             what = f"capsule {self.name!r}: {name}"
-            array = frozen_array(getattr(self, name), (3,), what, self.name)
+            array = freeze_array(getattr(self, name), (3,), what, self.name)
             object.__setattr__(self, name, array)
         if not self.radius > 0:
             raise InvalidModel(
@@ -89,7 +89,7 @@ class Cuboid:
         Half edges, shape (3,), in m.
     rotation
         From the box's axes to the body's, shape (3, 3).
-    friction, bits, priority, paired, off
+    friction, bits, priority, paired, max_deviation
         As of `Capsule`.
     """
 
@@ -102,12 +102,12 @@ class Cuboid:
     bits: tuple[int, int] = (1, 1)
     priority: int = 0
     paired: Mapping[int, float] = field(default_factory=dict)
-    off: float = 0.0
+    max_deviation: float = 0.0
 
     def __post_init__(self) -> None:
         for name, shape in {"middle": (3,), "half": (3,), "rotation": (3, 3)}.items():
             what = f"box {self.name!r}: {name}"
-            array = frozen_array(getattr(self, name), shape, what, self.name)
+            array = freeze_array(getattr(self, name), shape, what, self.name)
             object.__setattr__(self, name, array)
         if not (self.half > 0).all():
             raise InvalidModel(
@@ -177,7 +177,7 @@ class Pair:
         return BOX_BOX_CONTACTS if self.boxes == 2 else CAPSULE_BOX_CONTACTS
 
 
-def contacts_of(one: Solid, other: Solid) -> tuple[Pair, ...]:
+def create_contacts(one: Solid, other: Solid) -> tuple[Pair, ...]:
     """Create all contacts that two solids may have."""
     box_first = isinstance(one, Cuboid) and isinstance(other, Capsule)
     first, second = (other, one) if box_first else (one, other)

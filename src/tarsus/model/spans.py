@@ -12,7 +12,7 @@ from itertools import combinations_with_replacement, product
 
 import numpy as np
 
-from tarsus.model.joint import Vector, frozen_array
+from tarsus.model.joint import Vector, freeze_array
 from tarsus.model.mechanism import Candidate, Mechanism
 
 MAX_LENGTH = 0.25  # m; a longer segment is divided
@@ -87,7 +87,7 @@ class Span:
     def __post_init__(self) -> None:
         for name in ("middle", "half", "out", "across", "normals"):
             what, shape = f"span {self.name!r}: {name}", (2, 3) if name == "normals" else (3,)
-            array = frozen_array(getattr(self, name), shape, what, self.name)
+            array = freeze_array(getattr(self, name), shape, what, self.name)
             object.__setattr__(self, name, array)
 
     @property

@@ -26,13 +26,13 @@ class StandIn:
         Half edges of a box, or half the segment of a capsule, shape (3,), in m.
     radius
         Radius of a capsule, in m; 0 for a box.
-    off
+    max_deviation
         Largest distance between its surface and the shape's, in m.
     """
 
     half: tuple[float, float, float]
     radius: float = 0.0
-    off: float = 0.0
+    max_deviation: float = 0.0
 
 
 def of_box(x: float, y: float, z: float) -> StandIn:
@@ -59,7 +59,7 @@ def of_cylinder(radius: float, half: float) -> StandIn:
     if half >= radius:
         return StandIn((0.0, 0.0, half - radius), radius, (sqrt(2) - 1) * radius)
     half_edge = SQUARE * radius
-    return StandIn((half_edge, half_edge, half), off=radius - half_edge)
+    return StandIn((half_edge, half_edge, half), max_deviation=radius - half_edge)
 
 
 def of_ellipsoid(x: float, y: float, z: float) -> StandIn:

@@ -16,7 +16,7 @@ from tarsus.model.fixed_base import check_height
 from tarsus.model.joint import Joint, JointKind
 from tarsus.model.links import BASE_JOINTS, MAX_LINKS, SHAPES, Link, check_names, report_shapes
 from tarsus.model.mechanism import WORLD, Actuator, Mechanism
-from tarsus.model.mimics import mimic_couplings, without_leaders
+from tarsus.model.mimics import create_mimic_couplings, without_leaders
 from tarsus.model.motors import with_motors
 from tarsus.model.parts import Part, Report, weld, without_massless
 from tarsus.model.poses import Pose
@@ -25,14 +25,14 @@ from tarsus.model.urdf_elements import (
     LIMITED,
     MOVING,
     UrdfJoint,
-    colors_of,
-    joint_of,
-    link_of,
-    missing_visuals,
-    shapes_of,
+    find_missing_visuals,
+    read_colors,
+    read_joint,
+    read_link,
+    read_shapes,
 )
 from tarsus.model.urdf_schema import URDF
-from tarsus.model.visuals import DrawnLink, drawn_tag, visuals_of
+from tarsus.model.visuals import DrawnLink, create_visuals, drawn_tag
 
 KINDS: dict[str, JointKind] = {
     "revolute": "hinge",
@@ -110,12 +110,12 @@ def _build_mechanism(
         raise Unsupported(f"the robot has more than {MAX_LINKS} links, the limit.", "link")
     report = Report(file)
     unread = walk(robot, URDF, "robot", skip=[kind for kind in SHAPES if kind != shapes])
-    links = [link_of(element, files, shapes) for element in robot.findall("link")]
-    joints = [joint_of(element) for element in robot.findall("joint")]
+    links = [read_link(element, files, shapes) for element in robot.findall("link")]
+    joints = [read_joint(element) for element in robot.findall("joint")]
     mimics = {joint.name: joint.mimic for joint in joints if joint.mimic}
     lost = without_leaders(mimics, {joint.name for joint in joints}, report)
     joints = [replace(joint, mimic=None) if joint.name in lost else joint for joint in joints]
-    report_shapes(links, shapes, missing_visuals(robot, files), files, report)
+    report_shapes(links, shapes, find_missing_visuals(robot, files), files, report)
     unread.report(report)
     root, children = _find_tree(links, joints)
     named = {link.name: link for link in links}
@@ -127,20 +127,20 @@ def _build_mechanism(
             "massless-root-fixed",
             root,
         )
-    parts = _parts(named, root, children, None if floats else base)
+    parts = _create_parts(named, root, children, None if floats else base)
     welded = weld(without_massless(parts, report), report)
     tag = drawn_tag(robot)
     hosts = {part.name: pose for part, pose in zip(parts, welded.part_poses, strict=True)}
     drawn = [
-        DrawnLink(name, *hosts[name], link.findall(tag), shapes_of(name))
+        DrawnLink(name, *hosts[name], link.findall(tag), read_shapes(name))
         for link in robot.findall("link")
         if (name := str(link.get("name"))) in hosts
     ]
-    visuals = visuals_of(drawn, welded.bodies, colors_of(robot))
+    visuals = create_visuals(drawn, welded.bodies, read_colors(robot))
     _report_joints([joint for joint in joints if joint.name in welded.joint_names], report)
     moving = {j.name for j in joints if j.kind in MOVING and j.name in welded.joint_names}
     mimics = {joint.name: joint.mimic for joint in joints if joint.mimic}
-    coupled = mimic_couplings(mimics, moving, report)
+    coupled = create_mimic_couplings(mimics, moving, report)
     return Mechanism(
         name=robot.get("name") or "robot",
         bodies=welded.bodies,
@@ -233,7 +233,7 @@ def _is_massless_root(
     return not mass and len(moving) == 1 and moving[0].kind != "floating"
 
 
-def _parts(
+def _create_parts(
     links: dict[str, Link],
     root: str,
     children: dict[str, list[UrdfJoint]],
@@ -250,7 +250,7 @@ def _parts(
     base = None
     if fixed is None:
         base = Joint(next(name for name in BASE_JOINTS if name not in names), "free")
-    parts = [_part(links[root], WORLD, fixed or Pose(), base)]
+    parts = [_create_part(links[root], WORLD, fixed or Pose(), base)]
     moving = [base is not None]
     stack = [(joint, 0) for joint in reversed(children[root])]
     while stack:
@@ -267,14 +267,14 @@ def _parts(
                     joint.name,
                 )
             pose = Pose()
-        parts.append(_part(links[joint.child], parent, pose, motion))
+        parts.append(_create_part(links[joint.child], parent, pose, motion))
         moving.append(moving[parent] or motion is not None)
         number = len(parts) - 1
         stack += [(below, number) for below in reversed(children[joint.child])]
     return parts
 
 
-def _part(link: Link, parent: int, pose: Pose, joint: Joint | None) -> Part:
+def _create_part(link: Link, parent: int, pose: Pose, joint: Joint | None) -> Part:
     return Part(link.name, parent, pose, joint, link.inertia, link.shapes)
 
 

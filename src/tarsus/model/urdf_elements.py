@@ -62,7 +62,7 @@ class UrdfJoint:
     mimic: Mimic | None
 
 
-def link_of(element: ET.Element, files: RobotFiles, touching: str) -> Link:
+def read_link(element: ET.Element, files: RobotFiles, touching: str) -> Link:
     """Read a <link>, and the meshes of its shapes.
 
     Parameters
@@ -70,23 +70,23 @@ def link_of(element: ET.Element, files: RobotFiles, touching: str) -> Link:
     touching
         Elements whose shapes collide, "collision" or "visual".
     """
-    name = _attribute(element, "name", "a link")
+    name = _read_attribute(element, "name", "a link")
     link = Link(name, _read_inertia(element, f"link {name!r}"))
-    return with_shapes(link, element.findall(touching), shapes_of(name), files)
+    return with_shapes(link, element.findall(touching), read_shapes(name), files)
 
 
-def shapes_of(link: str) -> ShapeReader:
+def read_shapes(link: str) -> ShapeReader:
     """Create the reader of a link's shapes."""
     where = f"link {link!r}"
     return ShapeReader(
-        pose=lambda shape: origin(shape, where),
-        uri=lambda mesh: _attribute(mesh, "filename", where),
-        scale=lambda mesh: numbers(mesh, "scale", "1 1 1", 3, where),
+        pose=lambda shape: read_origin(shape, where),
+        uri=lambda mesh: _read_attribute(mesh, "filename", where),
+        scale=lambda mesh: read_numbers(mesh, "scale", "1 1 1", 3, where),
         solid=lambda solid: _read_primitive(solid, where),
     )
 
 
-def colors_of(robot: ET.Element) -> Callable[[ET.Element], Color | None]:
+def read_colors(robot: ET.Element) -> Callable[[ET.Element], Color | None]:
     """Create a function that reads a shape's color: its material's own, or that of its name."""
     named = {
         str(material.get("name")): material
@@ -94,28 +94,30 @@ def colors_of(robot: ET.Element) -> Callable[[ET.Element], Color | None]:
         if material.find("color") is not None
     }
 
-    def color(shape: ET.Element) -> Color | None:
+    def read_color(shape: ET.Element) -> Color | None:
         material = shape.find("material")
         if material is not None and material.find("color") is None:
             material = named.get(str(material.get("name")))
         given = None if material is None else material.find("color")
         if given is None:
             return None
-        red, green, blue, _ = numbers(given, "rgba", "0.7 0.7 0.7 1", 4, "a material").clip(0, 1)
+        red, green, blue, _ = read_numbers(given, "rgba", "0.7 0.7 0.7 1", 4, "a material").clip(
+            0, 1
+        )
         return float(red), float(green), float(blue)
 
-    return color
+    return read_color
 
 
-def joint_of(element: ET.Element) -> UrdfJoint:
+def read_joint(element: ET.Element) -> UrdfJoint:
     """Read a <joint>."""
-    name = _attribute(element, "name", "a joint")
+    name = _read_attribute(element, "name", "a joint")
     where = f"joint {name!r}"
-    kind = _attribute(element, "type", where)
+    kind = _read_attribute(element, "type", where)
     limit, dynamics, mimic = element.find("limit"), element.find("dynamics"), element.find("mimic")
     axis = element.find("axis")
     direction = (
-        np.array([1.0, 0.0, 0.0]) if axis is None else numbers(axis, "xyz", "1 0 0", 3, where)
+        np.array([1.0, 0.0, 0.0]) if axis is None else read_numbers(axis, "xyz", "1 0 0", 3, where)
     )
     if kind not in ("fixed", "floating") and not np.any(direction):
         raise InvalidModel(f"{where}: the axis must not be zero.", name)
@@ -125,9 +127,9 @@ def joint_of(element: ET.Element) -> UrdfJoint:
     return UrdfJoint(
         name=name,
         kind=kind,
-        parent=_attribute(_child(element, "parent", where), "link", where),
-        child=_attribute(_child(element, "child", where), "link", where),
-        pose=origin(element, where),
+        parent=_read_attribute(_find_child(element, "parent", where), "link", where),
+        child=_read_attribute(_find_child(element, "child", where), "link", where),
+        pose=read_origin(element, where),
         axis=direction,
         lower=lower,
         upper=upper,
@@ -135,13 +137,13 @@ def joint_of(element: ET.Element) -> UrdfJoint:
         velocity=_read_limit(limit, "velocity", where, largest=np.inf),
         damping=_read_number(dynamics, "damping", where),
         friction=_read_number(dynamics, "friction", where),
-        mimic=None if mimic is None else _mimic(mimic, where),
+        mimic=None if mimic is None else _read_mimic(mimic, where),
     )
 
 
-def _mimic(element: ET.Element, where: str) -> Mimic:
+def _read_mimic(element: ET.Element, where: str) -> Mimic:
     return Mimic(
-        leader=_attribute(element, "joint", where),
+        leader=_read_attribute(element, "joint", where),
         multiplier=_read_number(element, "multiplier", where, default="1"),
         offset=_read_number(element, "offset", where),
     )
@@ -172,7 +174,7 @@ def check_range(lower: float, upper: float, joint: str, instead: str) -> None:
         )
 
 
-def missing_visuals(robot: ET.Element, files: RobotFiles) -> list[str]:
+def find_missing_visuals(robot: ET.Element, files: RobotFiles) -> list[str]:
     """List the missing meshes that only visuals need, each once."""
     uris = (mesh.get("filename", "") for mesh in robot.findall("link/visual/geometry/mesh"))
     return [uri for uri in dict.fromkeys(uris) if files.find(uri) is None]
@@ -183,12 +185,12 @@ def _read_primitive(solid: ET.Element, where: str) -> Solid | None:
     if solid.tag not in PRIMITIVES:
         return None
     if solid.tag == "box":
-        x, y, z = numbers(solid, "size", None, 3, where) / 2
+        x, y, z = read_numbers(solid, "size", None, 3, where) / 2
         return "box", (x, y, z)
-    radius = float(numbers(solid, "radius", None, 1, where)[0])
+    radius = float(read_numbers(solid, "radius", None, 1, where)[0])
     if solid.tag == "sphere":
         return "sphere", (radius,)
-    half = float(numbers(solid, "length", None, 1, where)[0]) / 2
+    half = float(read_numbers(solid, "length", None, 1, where)[0]) / 2
     return "cylinder" if solid.tag == "cylinder" else "capsule", (radius, half)
 
 
@@ -197,33 +199,35 @@ def _read_inertia(link: ET.Element, where: str) -> Inertia:
     inertial = link.find("inertial")
     if inertial is None:
         return Inertia(0.0)
-    mass = float(numbers(_child(inertial, "mass", where), "value", None, 1, where)[0])
-    tensor = _child(inertial, "inertia", where)
-    diagonal = [float(numbers(tensor, key, None, 1, where)[0]) for key in ("ixx", "iyy", "izz")]
-    products = [float(numbers(tensor, key, "0", 1, where)[0]) for key in ("ixy", "ixz", "iyz")]
+    mass = float(read_numbers(_find_child(inertial, "mass", where), "value", None, 1, where)[0])
+    tensor = _find_child(inertial, "inertia", where)
+    diagonal = [
+        float(read_numbers(tensor, key, None, 1, where)[0]) for key in ("ixx", "iyy", "izz")
+    ]
+    products = [float(read_numbers(tensor, key, "0", 1, where)[0]) for key in ("ixy", "ixz", "iyz")]
     return transform_inertia(
-        Inertia.of_moments(mass, np.zeros(3), [*diagonal, *products]), origin(inertial, where)
+        Inertia.of_moments(mass, np.zeros(3), [*diagonal, *products]), read_origin(inertial, where)
     )
 
 
-def origin(element: ET.Element, where: str) -> Pose:
+def read_origin(element: ET.Element, where: str) -> Pose:
     """Read the pose that an element's <origin> gives."""
     given = element.find("origin")
     if given is None:
         return Pose()
-    rpy = numbers(given, "rpy", "0 0 0", 3, where)
+    rpy = read_numbers(given, "rpy", "0 0 0", 3, where)
     rotation = rotation_from_rpy(rpy) if rpy.any() else np.eye(3)
-    return Pose(numbers(given, "xyz", "0 0 0", 3, where), rotation)
+    return Pose(read_numbers(given, "xyz", "0 0 0", 3, where), rotation)
 
 
-def _child(element: ET.Element, tag: str, where: str) -> ET.Element:
+def _find_child(element: ET.Element, tag: str, where: str) -> ET.Element:
     child = element.find(tag)
     if child is None:
         raise InvalidFile(f"{where}: the <{element.tag}> has no <{tag}>.", tag)
     return child
 
 
-def _attribute(element: ET.Element, key: str, where: str) -> str:
+def _read_attribute(element: ET.Element, key: str, where: str) -> str:
     value = element.get(key)
     if not value:
         raise InvalidFile(f"{where}: the <{element.tag}> has no attribute {key}.", key)
@@ -240,7 +244,7 @@ def _read_number(
     """Read one number, or `default` if the element or the attribute is missing."""
     if element is None:
         return float(default)
-    return float(numbers(element, key, default, 1, where, largest)[0])
+    return float(read_numbers(element, key, default, 1, where, largest)[0])
 
 
 def _read_limit(
@@ -255,7 +259,7 @@ def _read_limit(
     return value
 
 
-def numbers(
+def read_numbers(
     element: ET.Element,
     key: str,
     default: str | None,

@@ -5,10 +5,10 @@ from __future__ import annotations
 from tarsus.model.file_schema import Table, no_effect, supported, unsupported
 
 
-def _create_shapes(path: str, why: str) -> Table:
+def _create_shapes(path: str, reason: str) -> Table:
     """Create the rules of <collision> and <visual>, which hold the same."""
     return {
-        path: supported(why, "name group"),
+        path: supported(reason, "name group"),
         f"{path}/origin": supported("pose in the link's frame", "xyz rpy"),
         f"{path}/geometry": supported(
             "one shape; others are ignored and listed", "name", elsewhere=True

@@ -38,7 +38,7 @@ class DrawnLink:
     reader: ShapeReader
 
 
-def visuals_of(
+def create_visuals(
     links: Iterable[DrawnLink],
     bodies: Sequence[Body],
     color: Callable[[ET.Element], Color | None],
@@ -92,10 +92,10 @@ def _read_shape(
 def move_to_world(visuals: Sequence[Visual], body: str, base: Pose) -> tuple[Visual, ...]:
     """Move the visuals of one body to the world, where it stands at `base`."""
 
-    def moved(visual: Visual) -> Visual:
+    def move_to_base(visual: Visual) -> Visual:
         if visual.body != body:
             return visual
         pose = base @ Pose(visual.position, visual.rotation)
         return replace(visual, body="", position=pose.position, rotation=pose.rotation)
 
-    return tuple(map(moved, visuals))
+    return tuple(map(move_to_base, visuals))

@@ -33,11 +33,11 @@ def nearest_drawn(robot: Mechanism) -> Array:
     q, drawn = roots_as_drawn(robot), as_drawn(robot)
     for i, body in enumerate(robot.bodies):
         if body.joint.kind in ("hinge", "slide"):
-            q[robot.q_slices[i]] = within_range(robot, i, float(drawn[robot.q_slices[i].start]))
+            q[robot.q_slices[i]] = clamp_to_range(robot, i, float(drawn[robot.q_slices[i].start]))
     return q
 
 
-def within_range(robot: Mechanism, body: int, angle: float) -> float:
+def clamp_to_range(robot: Mechanism, body: int, angle: float) -> float:
     """Find the closest coordinate in the joint's range, with a margin at its ends."""
     joint = robot.bodies[body].joint
     margin = MARGIN * (joint.upper - joint.lower) if np.isfinite(joint.upper - joint.lower) else 0.0

@@ -66,10 +66,10 @@ def has_fallen(robot: Mechanism, q: Array, height: Array) -> bool:
     bool
         Whether the robot fell at any instant.
     """
-    return first_fallen(robot, q, height) is not None
+    return find_first_fall(robot, q, height) is not None
 
 
-def first_fallen(robot: Mechanism, q: Array, height: Array) -> int | None:
+def find_first_fall(robot: Mechanism, q: Array, height: Array) -> int | None:
     """Find the index of the first instant with the robot fallen (`has_fallen`), or None."""
     if not robot.floating:
         return None

@@ -32,7 +32,7 @@ class LegPoint(NamedTuple):
     up: ca.SX
 
 
-def displaced_foot(
+def displace_foot(
     leg: Leg, standing: Array, moved: ca.SX, moving: ca.SX
 ) -> tuple[LegPoint, LegPoint]:
     """Compute the position and rate of a foot that is displaced from its standing position.

@@ -24,7 +24,7 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Standing:
+class StandingModel:
     """Properties of a robot in its standing posture, base axes.
 
     Attributes
@@ -35,7 +35,7 @@ class Standing:
         Inertia (3, 3) of the whole robot about the base's origin, in kg m^2.
     height
         Height of the base above the ground, in m.
-    effective
+    effective_mass
         Effective mass (3, 3) of each foot with the base fixed, in kg.
     footing
         Nominal position (2,) of each foot, in m: its position in the posture, shifted so that the
@@ -45,7 +45,7 @@ class Standing:
     mass: float
     inertia: Array
     height: float
-    effective: list[Array]
+    effective_mass: list[Array]
     footing: list[Array]
 
 
@@ -67,7 +67,7 @@ class Foot(NamedTuple):
     jacobian: SX
 
 
-def measure_standing(mechanism: Mechanism, legs: tuple[Leg, ...], q: Array) -> Standing:
+def measure_standing(mechanism: Mechanism, legs: tuple[Leg, ...], q: Array) -> StandingModel:
     """Compute the properties of a robot at coordinates q (nq,)."""
     if not mechanism.floating:
         raise Unsupported(
@@ -91,7 +91,7 @@ def measure_standing(mechanism: Mechanism, legs: tuple[Leg, ...], q: Array) -> S
     heights = [leg.radius - p[2] for leg, p in zip(legs, positions, strict=True)]
     footing = [p[:2] + shift for p in positions]
     height = float(np.mean(heights))
-    return Standing(mechanism.mass, M[3:6, 3:6], height, effective, footing)
+    return StandingModel(mechanism.mass, M[3:6, 3:6], height, effective, footing)
 
 
 def foot_state(kin: Kinematics, leg: Leg) -> Foot:

@@ -96,7 +96,7 @@ def find_legs(mechanism: Mechanism) -> tuple[Leg, ...]:
     return tuple(_build_leg(mechanism, foot) for foot in _find_feet(mechanism))
 
 
-def hinges_to(mechanism: Mechanism, body: int) -> list[int]:
+def list_hinges(mechanism: Mechanism, body: int) -> list[int]:
     """Find the hinged bodies on the path from the base to a body, in this order."""
     path = reversed(tree.support_path(mechanism, body))
     return [i for i in path if mechanism.bodies[i].joint.kind == "hinge"]
@@ -187,7 +187,7 @@ def _find_chain(
     mechanism: Mechanism, foot: Candidate
 ) -> tuple[list[int], list[Array], list[Array]]:
     """Find a foot's hinges, their axes, and the positions of hinges and foot, at zero angles."""
-    chain = _select_contiguous(mechanism, hinges_to(mechanism, foot.body))
+    chain = _select_contiguous(mechanism, list_hinges(mechanism, foot.body))
     axes, points, turn = [], [], np.eye(3)
     for body in (mechanism.bodies[i] for i in chain):
         points.append(turn @ body.position)
@@ -214,7 +214,7 @@ def _build_leg(mechanism: Mechanism, foot: Candidate) -> Leg:
         shank=points[3],
         radius=foot.radius,
         posture=posture,
-        bend=_bend(knee),
+        bend=_sign_of_bend(knee),
     )
 
 
@@ -236,7 +236,7 @@ def _choose_posture(mechanism: Mechanism, chain: list[int]) -> Array:
     return np.where(np.isfinite(ranges).all(axis=1), np.nan_to_num(ranges).mean(axis=1), 0.0)
 
 
-def _bend(angle: float) -> int:
+def _sign_of_bend(angle: float) -> int:
     """Compute the sign of an angle wrapped to (-pi, pi); 0 if it is nearly zero."""
     angle = (angle + np.pi) % (2 * np.pi) - np.pi
     if abs(angle) < 1e-3:

@@ -56,7 +56,7 @@ def find_standing_posture(robot: Robot) -> Array | None:
     q = SX(start)
     q[indices] = x
     kin = kinematics(robot, q)
-    on_feet = _sole_residuals(robot, kin) if robot.floating else SX(0, 1)
+    on_feet = _compute_sole_residuals(robot, kin) if robot.floating else SX(0, 1)
     constraints = ca.vertcat(GAP_WEIGHT * loop_constraints.gaps(kin), LEVEL_WEIGHT * on_feet)
     weight = robot.mass * float(np.linalg.norm(robot.gravity_acceleration))
     spring = np.array([np.sqrt(joint.stiffness / max(weight, 1e-9)) for joint in joints])
@@ -94,7 +94,7 @@ def find_standing_posture(robot: Robot) -> Array | None:
         return None
 
 
-def _sole_residuals(robot: Robot, kin: Kinematics) -> SX:
+def _compute_sole_residuals(robot: Robot, kin: Kinematics) -> SX:
     """Compute the tilt and height differences of soles, and the offset of the center of mass, m."""
     middles: list[SX] = []
     residuals: list[SX] = []

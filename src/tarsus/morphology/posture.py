@@ -16,9 +16,9 @@ from tarsus.dynamics.jacobian import joint_axis, numeric_position
 from tarsus.dynamics.kinematics import Kinematics, kinematics
 from tarsus.dynamics.robot import Robot
 from tarsus.dynamics.support_points import lowest_point
-from tarsus.morphology.drawn import as_drawn, roots_as_drawn, within_range
+from tarsus.morphology.drawn import as_drawn, clamp_to_range, roots_as_drawn
 from tarsus.morphology.feet import find_soles
-from tarsus.morphology.legs import hinges_to
+from tarsus.morphology.legs import list_hinges
 
 Array = NDArray[np.float64]
 
@@ -62,7 +62,7 @@ def find_standing_posture(robot: Robot) -> Array:
     bending = {body for leg in legs for body in leg[:3]}
     for i, body in enumerate(robot.bodies):
         if i not in bending | objects and body.joint.kind in ("hinge", "slide"):
-            q[robot.q_slices[i]] = within_range(robot, i, float(drawn[robot.q_slices[i].start]))
+            q[robot.q_slices[i]] = clamp_to_range(robot, i, float(drawn[robot.q_slices[i].start]))
 
     # legs bent, each foot below its hip
     kin = kinematics(robot, SX(q))
@@ -110,7 +110,9 @@ def _find_legs(robot: Robot, kin: Kinematics) -> list[_PlanarLeg]:
     """Find the legs whose hinges are mostly parallel and so bend them in a plane."""
     legs = []
     for body, sole in find_soles(robot).items():
-        chain = [i for i in hinges_to(robot, body) if abs(joint_axis(kin, i)[2]) < VERTICAL_COSINE]
+        chain = [
+            i for i in list_hinges(robot, body) if abs(joint_axis(kin, i)[2]) < VERTICAL_COSINE
+        ]
         rows = [
             [k for k in chain if abs(joint_axis(kin, k) @ joint_axis(kin, i)) > PARALLEL_COSINE]
             for i in chain
@@ -170,7 +172,7 @@ def _bend(kin: Kinematics, leg: _PlanarLeg, middle: Array, part: float) -> dict[
     # the ankle keeps the sole level
     angles = zip(leg[:3], (a, b, -a - b), strict=True)
     return {
-        i: within_range(kin.mechanism, i, _sign(kin, leg, i) * angle)
+        i: clamp_to_range(kin.mechanism, i, _sign(kin, leg, i) * angle)
         for i, angle in angles
         if i is not None
     }
@@ -179,7 +181,7 @@ def _bend(kin: Kinematics, leg: _PlanarLeg, middle: Array, part: float) -> dict[
 def _find_angle_in_range(kin: Kinematics, leg: _PlanarLeg, joint: int, angle: float) -> float:
     """Find the closest angle about the hip's axis in the joint's range."""
     sign = _sign(kin, leg, joint)
-    return sign * within_range(kin.mechanism, joint, sign * angle)
+    return sign * clamp_to_range(kin.mechanism, joint, sign * angle)
 
 
 def _sign(kin: Kinematics, leg: _PlanarLeg, joint: int) -> float:

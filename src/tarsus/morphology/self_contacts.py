@@ -14,7 +14,7 @@ from tarsus.dynamics.poses import poses
 from tarsus.errors import join_names
 from tarsus.model.mechanism import Mechanism
 from tarsus.model.self_collision import create_pairs, is_between_trees
-from tarsus.model.solids import Pair, contacts_of
+from tarsus.model.solids import Pair, create_contacts
 from tarsus.morphology.distances import distance_lower_bound, solid_center, solid_distance
 
 Array = NDArray[np.float64]
@@ -159,7 +159,7 @@ def _is_bounded(mechanism: Mechanism, pair: Pair) -> bool:
 
 def _collect_all_of(firsts: Sequence[Pair]) -> tuple[Pair, ...]:
     """Collect all contacts of pairs, given the first one of each."""
-    return tuple(pair for first in firsts for pair in contacts_of(first.first, first.second))
+    return tuple(pair for first in firsts for pair in create_contacts(first.first, first.second))
 
 
 def pair_names(pairs: Sequence[Pair]) -> str:

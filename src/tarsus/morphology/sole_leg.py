@@ -20,7 +20,7 @@ from tarsus.dynamics.support_points import contact_point
 from tarsus.errors import Unsupported
 from tarsus.model.mechanism import Candidate, Mechanism
 from tarsus.morphology.feet import find_soles
-from tarsus.morphology.legs import hinges_to
+from tarsus.morphology.legs import list_hinges
 from tarsus.spatial.rotation import about_axis, constant
 
 Array = NDArray[np.float64]
@@ -107,7 +107,7 @@ def why_no_sole_legs(mechanism: Mechanism) -> str | None:
     if len(by_body) != 2:
         return f"a gait for bipeds needs two feet, but {name} has {len(by_body)}."
     for body, corners in by_body.items():
-        chain, foot = hinges_to(mechanism, body), mechanism.bodies[body].name
+        chain, foot = list_hinges(mechanism, body), mechanism.bodies[body].name
         if not MIN_HINGES <= len(chain) <= MAX_HINGES or not _starts_at_base(mechanism, chain):
             return (
                 f"the leg to {foot!r} of {name} must consist of {MIN_HINGES} or {MAX_HINGES} hinges"
@@ -181,7 +181,7 @@ def _build_leg(mechanism: Mechanism, body: int, corners: list[Candidate]) -> Sol
     middle = np.array([*(points.max(0) + points.min(0))[:2] / 2, low.min()])
     # the chain of hinges
     q = _standing(mechanism)
-    chain = hinges_to(mechanism, body)
+    chain = list_hinges(mechanism, body)
     links = [mechanism.bodies[i] for i in chain]
     return SoleLeg(
         name=mechanism.bodies[body].name,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from tarsus import registry
 from tarsus.errors import InvalidValue, closest_names, unknown_name_error
-from tarsus.model.robot_data import ARMS, LEGGED, file_of, robots_folder
+from tarsus.model.robot_data import ARMS, LEGGED, find_file, robots_folder
 
 if TYPE_CHECKING:
     from tarsus.dynamics.robot import Robot
@@ -73,7 +73,7 @@ def load(path_or_name: str | Path, **options: Any) -> Robot:
     path = Path(path_or_name)
     if not _is_path(path):
         options = ({"floating": False} if name in ARMS else {}) | options
-        path = file_of(name) or path
+        path = find_file(name) or path
     robot = Robot.of(read(path, **options))
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     return replace(robot, origin=Origin(str(path.resolve()), digest, options))
@@ -86,7 +86,7 @@ def require(path_or_name: str | Path) -> None:
             f"the robot must be given by its name or path, not {path_or_name!r}.", "robot"
         )
     name, known = str(path_or_name), registry.names(__name__)
-    if name in known or _is_path(Path(path_or_name)) or file_of(name) is not None:
+    if name in known or _is_path(Path(path_or_name)) or find_file(name) is not None:
         return
     others = [*LEGGED, *ARMS] if robots_folder() is not None else []
     raise unknown_name_error(

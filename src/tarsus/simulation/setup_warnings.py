@@ -419,7 +419,12 @@ def _ignored_pair_warnings(ignored: Sequence[Pair]) -> list[WarningRecord]:
 
 def approximation_warnings(possible: Sequence[Pair]) -> list[WarningRecord]:
     """Warn about shapes that collide as a capsule or box, with the largest error."""
-    off = {s.name: s.off for pair in possible for s in (pair.first, pair.second) if s.off}
+    off = {
+        s.name: s.max_deviation
+        for pair in possible
+        for s in (pair.first, pair.second)
+        if s.max_deviation
+    }
     if not off:
         return []
     far = sorted(off.items(), key=lambda one: -one[1])

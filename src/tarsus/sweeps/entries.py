@@ -27,7 +27,7 @@ from typing import Any
 from tarsus import registry
 from tarsus.errors import IncompatibleOptions, InvalidValue, unknown_name_error
 from tarsus.model import fixed_base
-from tarsus.model.robot_data import file_of
+from tarsus.model.robot_data import find_file
 from tarsus.parameters import declared_fields
 from tarsus.simulation import options, resolve
 from tarsus.simulation.time_steps import DEFAULT_DT
@@ -127,7 +127,7 @@ def user_files(world: Mapping[str, Any]) -> list[str]:
     robots = [robot] if robot and robot not in registry.names("tarsus.robots") else []
     parts = [str(world[name]) for name in FILES if name != "robot" and name in world]
     files = [name for name in parts if name.endswith((registry.PYTHON_SUFFIX, resolve.WORLD_FILE))]
-    return [*(str(file_of(name) or name) for name in robots), *files]
+    return [*(str(find_file(name) or name) for name in robots), *files]
 
 
 def complete(world: Mapping[str, Any]) -> dict[str, Any]:

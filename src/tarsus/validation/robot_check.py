@@ -23,7 +23,7 @@ from tarsus.dynamics import tree
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusError, unknown_name_error
 from tarsus.files import is_file
-from tarsus.model.robot_data import ARMS, LEGGED, file_of, robots_folder
+from tarsus.model.robot_data import ARMS, LEGGED, find_file, robots_folder
 from tarsus.morphology.fall import MIN_HEIGHT_SHARE, MIN_UPRIGHT, uprightness
 from tarsus.morphology.feet import find_feet
 from tarsus.simulation.default_controller import STANDING_KEYFRAMES
@@ -104,12 +104,12 @@ def select_robots(names: Sequence[str]) -> dict[str, str]:
     """
     known = {name: name for name in registry.names(BUILT_IN)}
     if robots_folder() is not None:
-        known |= {name: str(file_of(name)) for name in LEGGED | ARMS}
+        known |= {name: str(find_file(name)) for name in LEGGED | ARMS}
     if not names:
         return known
     chosen: dict[str, str] = {}
     for name in names:
-        if name not in known and not is_file(Path(name)) and file_of(name) is None:
+        if name not in known and not is_file(Path(name)) and find_file(name) is None:
             raise unknown_name_error("robot or file", name, known)
         chosen[name] = known.get(name, name)
     return chosen

@@ -22,7 +22,7 @@ from tarsus.model.mechanism import Actuator, Body, Candidate, Inertia, Joint, Me
 from tarsus.model.to_mjcf import to_mjcf
 from tarsus.morphology.leg_inverse_kinematics import (
     LegPoint,
-    displaced_foot,
+    displace_foot,
     leg_inverse_kinematics,
 )
 from tarsus.morphology.legs import (
@@ -163,7 +163,7 @@ def test_displaced_foot_reaches_its_target(robot):
     moved, moving = ca.SX.sym("moved", 3), ca.SX.sym("moving", 3)
     for leg in find_legs(robot):
         standing = leg.standing_foot - [0, 0, 0.01]
-        point, rate = displaced_foot(leg, standing, moved, moving)
+        point, rate = displace_foot(leg, standing, moved, moving)
         derivative = ca.jtimes(ca.vertcat(*point), moved, moving)
         move = ca.Function(
             "move", [moved, moving], [ca.vertcat(*point), ca.vertcat(*rate), derivative]

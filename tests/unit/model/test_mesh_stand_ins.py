@@ -47,7 +47,7 @@ def test_the_surface_error_matches_the_report(kind: str, size: tuple[float, ...]
     found, n = STAND_INS[kind](*size), directions()
     # support functions: the distance of convex shapes in the sense of Hausdorff
     off = np.abs(reach_of(found, n) - reach(kind, size, n)).max()
-    assert off == pytest.approx(found.off, rel=0.01, abs=1e-12)
+    assert off == pytest.approx(found.max_deviation, rel=0.01, abs=1e-12)
 
 
 @pytest.mark.parametrize("size", [(0.3, 0.1, 0.1), (0.3, 0.2, 0.1)])
@@ -57,7 +57,7 @@ def test_the_capsule_is_the_closest_fit_to_an_ellipsoid(size: tuple[float, ...])
         for half in found.half[0] * np.linspace(0.9, 1.1, 9):
             other = StandIn((half, 0.0, 0.0), radius)
             off = np.abs(reach_of(other, n) - reach("ellipsoid", size, n)).max()
-            assert off > 0.99 * found.off
+            assert off > 0.99 * found.max_deviation
 
 
 def test_an_ellipsoid_touches_at_its_surface() -> None:
@@ -68,7 +68,7 @@ def test_an_ellipsoid_touches_at_its_surface() -> None:
       <geom name='b' type='ellipsoid' size='0.1 0.3 0.1' euler='0 0 90' mass='2'/></body>
     </worldbody></mujoco>"""
     simulation = Simulation(Robot.of(read_mjcf(text)), self_collision=True)
-    [off] = [solid.off for solid in simulation.robot.solids if solid.off]
+    [off] = [s.max_deviation for s in simulation.robot.solids if s.max_deviation]
     simulation.set(u=[1.0, 0.0])
     log = simulation.run(1.0)
     pressed = log.impulse_contact.sel(contact="a:b").values[:, 0]

@@ -47,7 +47,7 @@ from tarsus.control.pd import (
 )
 from tarsus.control.trunk import Planar, keep_heading, trunk_motion
 from tarsus.model.mechanism import Mechanism
-from tarsus.morphology.leg_inverse_kinematics import displaced_foot, leg_inverse_kinematics
+from tarsus.morphology.leg_inverse_kinematics import displace_foot, leg_inverse_kinematics
 from tarsus.morphology.legs import (
     Leg,
     diagonals,
@@ -160,7 +160,7 @@ class Trot(Controller):
             point = ca.vertcat(*positions[k].of_point(foot[0], foot[1]), lift)
             rate = ca.vertcat(*velocities[k].of_point(foot[0], foot[1]), lift_rate)
             desired[actuators], desired_rate[actuators] = leg_inverse_kinematics(
-                leg, *displaced_foot(leg, foot - leg.hip, point, rate)
+                leg, *displace_foot(leg, foot - leg.hip, point, rate)
             )
             feedforward[actuators] = paths[k].load * (
                 self.support * support_torques(leg, weight / 2)

@@ -37,7 +37,7 @@ from tarsus.dynamics.kinematics import Kinematics, kinematics
 from tarsus.model.mechanism import Mechanism
 from tarsus.morphology.leg_model import (
     Foot,
-    Standing,
+    StandingModel,
     foot_state,
     measure_standing,
     velocity_indices,
@@ -203,7 +203,7 @@ class VirtualModel(Controller):
             pull = self.swing_gains[0] / time**2 * (target.point - q[:3] - state.arm)
             pull += self.swing_gains[1] / time * (target.velocity - state.velocity)
             R = kin.world_rotation[0]
-            swing_force = ca.mtimes([R, constant(robot.effective[i]), R.T, pull])
+            swing_force = ca.mtimes([R, constant(robot.effective_mass[i]), R.T, pull])
             own_weight = gravity_load[velocity_indices(mechanism, leg)]
             force = ca.if_else(phase.swinging, swing_force, -forces[i])
             tau[actuator_indices(mechanism, leg.joints)] = own_weight + ca.mtimes(
@@ -299,7 +299,7 @@ def _ground_height(
 
 
 def _wrench(
-    kin: Kinematics, robot: Standing, gravity_load: ca.SX, push: ca.SX, turn: ca.SX
+    kin: Kinematics, robot: StandingModel, gravity_load: ca.SX, push: ca.SX, turn: ca.SX
 ) -> ca.SX:
     """Compute the force and moment about the base's origin, shape (6,), world axes.
 

@@ -10,7 +10,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from tarsus.model.mechanism import Mechanism
-from tarsus.morphology.fall import first_fallen
+from tarsus.morphology.fall import find_first_fall
 
 Motion = Literal[
     "stood", "squatted", "sank", "slid", "walked", "stepped", "jumped", "hopped", "flew", "moved"
@@ -56,7 +56,7 @@ def classify_motion(robot: Mechanism, log: xr.Dataset) -> MotionOutcome:
     # cut the run at a fall
     points = log["contact_point"].values[..., 2]
     height = q[:, 2] - (points.min(axis=1) if points.size else 0.0)
-    down = first_fallen(robot, q, height) if points.size else None
+    down = find_first_fall(robot, q, height) if points.size else None
     end = len(q) if down is None else down + 1
     path, size = q[:end, :3] - log["q_start"].values[:3], max(float(height[0]), 1e-3)
     distance = float(np.linalg.norm(path[-1, :2]))
