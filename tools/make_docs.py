@@ -87,7 +87,7 @@ def log_variables() -> str:
 def file_format(table: Table) -> str:
     """Return one row for each element of a format of robot files."""
     rows = [
-        (f"`{path}`", _quoted(rule.attributes), rule.use, rule.why) for path, rule in table.items()
+        (f"`{path}`", _quoted(rule.attributes), rule.use, rule.reason) for path, rule in table.items()
     ]
     return markdown(("element", "attributes", "outcome", "remark"), rows)
 
@@ -101,7 +101,7 @@ def mjcf_format() -> str:
             for code, names in rule.codes.items()
         ]
         attributes = _quoted(rule.attributes), _quoted(rule.ignored)
-        rows.append((f"`{path}`", *attributes, rule.use, rule.why, ", ".join(codes)))
+        rows.append((f"`{path}`", *attributes, rule.use, rule.reason, ", ".join(codes)))
     head = ("element", "attributes read", "without effect", "outcome", "remark", "reported as")
     return markdown(head, rows)
 

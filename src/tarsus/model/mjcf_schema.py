@@ -320,7 +320,7 @@ HAVE_DEFAULTS = {
     "tendon": "mujoco/tendon/fixed",
 }
 DEFAULTS: Table = {
-    f"default/{tag}": replace(MJCF[path], why=f"default of `{path}`")
+    f"default/{tag}": replace(MJCF[path], reason=f"default of `{path}`")
     for tag, path in HAVE_DEFAULTS.items()
 }
 # MuJoCo also attaches URDF models, whose <mujoco> holds settings of its compiler

@@ -138,11 +138,11 @@ def test_inertia_parameters_always_give_a_physical_inertia(seed: int) -> None:
     ],
 )
 def test_mistakes_in_a_specification_are_reported_by_name(
-    value: Any, kind: type[TarsusError], subject: str, swung: Any
+    given: Any, kind: type[TarsusError], subject: str, swung: Any
 ) -> None:
-    model = {"robot": arm(), **value.get("model", {})}
+    model = {"robot": arm(), **given.get("model", {})}
     with refused(kind, subject):
-        tarsus.identify({**value, "model": model}, swung)
+        tarsus.identify({**given, "model": model}, swung)
 
 
 def test_zero_noise_is_rejected(swung: Any) -> None:

@@ -32,9 +32,9 @@ def sprung(kind: str, stiffness: float, rest: float = 0.0, damping: float = 0.0)
     return Robot.of(read_mjcf(text))
 
 
-def path(robot: Robot, seconds: float, start: float, **value: Any) -> np.ndarray:
+def path(robot: Robot, seconds: float, start: float, **given: Any) -> np.ndarray:
     """The joint's coordinate after every step from rest at `start`."""
-    simulation = Simulation(robot, **value)
+    simulation = Simulation(robot, **given)
     simulation.set(q=np.array([start]))
     return simulation.run(seconds).q.values[:, 0]
 

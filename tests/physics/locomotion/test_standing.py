@@ -73,13 +73,13 @@ def test_a_rotor_in_every_joint_of_the_humanoids() -> None:
 
 @pytest.mark.parametrize("given", [None, lambda t, q, u: np.zeros(12), "stand", Stand()])
 @pytest.mark.parametrize("key", ["home", "standing", "Stance"])
-def test_any_controller_starts_at_the_keyframe_of_the_file(key: str, value: object) -> None:
+def test_any_controller_starts_at_the_keyframe_of_the_file(key: str, given: object) -> None:
     cheetah = tarsus.load("mini_cheetah")
     wanted = cheetah.keyframes["stand"] + np.eye(cheetah.nq)[9] * 0.1
     robot = replace(cheetah, name="mine", keyframes={key: wanted, "zero": cheetah.neutral()})
-    started = default_controller.prepare(robot, value, 0.0025, [])[0]  # type: ignore[arg-type]
+    started = default_controller.prepare(robot, given, 0.0025, [])[0]  # type: ignore[arg-type]
     assert np.array_equal(started.keyframes["stand"], wanted)
-    again = default_controller.prepare(robot, value, 0.0025, [])[0]  # type: ignore[arg-type]
+    again = default_controller.prepare(robot, given, 0.0025, [])[0]  # type: ignore[arg-type]
     assert again is started  # its simulations share one program
 
 

@@ -198,12 +198,12 @@ def test_touch_sensors_report_flags_and_times(ball: str) -> None:
     ],
 )
 def test_invalid_settings_are_reported_by_name(
-    ball: str, value: Any, kind: type[tarsus.TarsusError], subject: str
+    ball: str, given: Any, kind: type[tarsus.TarsusError], subject: str
 ) -> None:
     simulation = made(ball)
     before = simulation.sense()["imu"]
     with refused(kind, subject) as caught:
-        simulation.set(sensors=value)
+        simulation.set(sensors=given)
     assert "\n" not in str(caught.value)
     assert (simulation.sense()["imu"] == before).all()
 
@@ -217,11 +217,11 @@ def test_invalid_settings_are_reported_by_name(
         ({"imu": {"delay": 0.5}}, "whole number"),
     ],
 )
-def test_out_of_range_values_are_rejected_in_one_sentence(ball: str, value: Any, word: str) -> None:
+def test_out_of_range_values_are_rejected_in_one_sentence(ball: str, given: Any, word: str) -> None:
     simulation = made(ball)
     before = simulation.sense()["imu"]
     with pytest.raises(tarsus.TarsusError) as caught:
-        simulation.set(sensors=value)
+        simulation.set(sensors=given)
     assert word in str(caught.value) and "\n" not in str(caught.value)
     assert (simulation.sense()["imu"] == before).all()
 

@@ -536,6 +536,6 @@ def test_the_stability_warning_uses_the_inner_step() -> None:
         ({"maximum": 1.5}, "maximum must be a whole number"),
     ],
 )
-def test_dormand_prince_reports_its_requirements(value: dict, message: str) -> None:
+def test_dormand_prince_reports_its_requirements(given: dict, message: str) -> None:
     with pytest.raises(tarsus.TarsusError, match=message):
-        DormandPrince(**value)
+        DormandPrince(**given)

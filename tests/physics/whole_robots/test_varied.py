@@ -46,8 +46,8 @@ def rebuilt(name: str, change: Callable[[Body], Body]) -> tarsus.Robot:
     return replace(ROBOT, bodies=bodies)
 
 
-def with_inertia(**value: Any) -> Callable[[Body], Body]:
-    return lambda body: replace(body, inertia=replace(body.inertia, **value))
+def with_inertia(**given: Any) -> Callable[[Body], Body]:
+    return lambda body: replace(body, inertia=replace(body.inertia, **given))
 
 
 def moved(robot: tarsus.Robot, gait: Stand = SOFT) -> tuple[Array, Array]:
@@ -236,6 +236,6 @@ def test_mass_factors_skip_massless_bodies() -> None:
         ({"varied": "armature", "coordinates": "maximal"}, {}, InvalidValue, "armature"),
     ],
 )
-def test_mistakes_are_named(asked: Any, value: Any, kind: type[TarsusError], subject: str) -> None:
+def test_mistakes_are_named(asked: Any, given: Any, kind: type[TarsusError], subject: str) -> None:
     with refused(kind, subject):
-        tarsus.Simulation(ROBOT, controller=SOFT, worlds=2, **asked).set(**value)
+        tarsus.Simulation(ROBOT, controller=SOFT, worlds=2, **asked).set(**given)

@@ -62,10 +62,10 @@ def inputs(robot: Robot, seed: int) -> dict[str, np.ndarray]:
     }
 
 
-def ask(robot: Robot, quantity: str, value: dict[str, np.ndarray]) -> np.ndarray:
+def ask(robot: Robot, quantity: str, given: dict[str, np.ndarray]) -> np.ndarray:
     """The robot's answer, about its last frame where one is wanted."""
     asked = QUANTITIES[quantity]
-    chosen: dict[str, Any] = {name: value[name] for name in asked.inputs}
+    chosen: dict[str, Any] = {name: given[name] for name in asked.inputs}
     if asked.has_frame:
         chosen["name"] = frame_of(robot)
     return getattr(robot, quantity)(**chosen)

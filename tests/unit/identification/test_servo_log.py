@@ -34,11 +34,11 @@ def log(**changed: Any) -> dict[str, Any]:
     return {"time": time, "q": target + 0.01, "q_desired": target} | changed
 
 
-def read(value: dict[str, Any], *codes: str) -> MotionLog:
+def read(given: dict[str, Any], *codes: str) -> MotionLog:
     """Read a log and check which warnings it causes."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        motion = read_servo_log(value, arm())
+        motion = read_servo_log(given, arm())
     found = [w.message.code for w in caught if isinstance(w.message, TarsusWarning)]
     assert found == list(codes)
     return motion

@@ -361,7 +361,7 @@ def test_more_minibatches_than_samples_are_rejected(worlds: tarsus.Environment) 
 def test_failing_figures_cause_a_notice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def diverged(*value: object, **named: object) -> None:
+    def diverged(*given: object, **named: object) -> None:
         raise Diverged("it diverged.")
 
     monkeypatch.setattr("tarsus.learning.figures.save_curve", diverged)

@@ -63,7 +63,7 @@ def test_tables_are_trees_with_reasons_for_unsupported_entries(table: Table) -> 
         above = path.rpartition("/")[0]
         assert not above or table[above].use == "supported", path
         assert not rule.inside or rule.inside in table, path
-        assert rule.why or rule.use == "supported", path
+        assert rule.reason or rule.use == "supported", path
 
 
 NAMES_WIDTH = 30  # columns in which MuJoCo prints the names of elements; attributes follow

@@ -30,7 +30,7 @@ BALL = """<robot name="ball"><link name="ball"><inertial><mass value="1"/>
 def test_unknown_robot_options_are_rejected(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    value: Any,
+    given: Any,
     options: dict[str, Any],
     kind: type[TarsusError],
     subject: str,
@@ -39,4 +39,4 @@ def test_unknown_robot_options_are_rejected(
     Path("ball.urdf").write_text(BALL)
     assert tarsus.load("ball.urdf", shapes="collision").mass == 1
     with refused(kind, subject):
-        tarsus.load(value, **options)
+        tarsus.load(given, **options)

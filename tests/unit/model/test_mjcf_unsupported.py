@@ -177,9 +177,9 @@ def test_soft_equality_constraints() -> None:
         ("", {}, 0.0025),
     ],
 )
-def test_the_default_time_step_is_the_file_s(option: str, value: dict, expected: float) -> None:
+def test_the_default_time_step_is_the_file_s(option: str, given: dict, expected: float) -> None:
     text = f'<mujoco model="r">{option}<worldbody>{_body("a")}</worldbody></mujoco>'
-    assert tarsus.Simulation(Robot.of(read_mjcf(text)), controller=None, **value).dt == expected
+    assert tarsus.Simulation(Robot.of(read_mjcf(text)), controller=None, **given).dt == expected
 
 
 def test_a_step_of_a_file_that_is_included(tmp_path: Path) -> None:

@@ -355,13 +355,13 @@ def test_planning_mistakes_are_reported_by_name(
     ],
 )
 def test_an_invalid_push_is_rejected_before_anything_is_compiled(
-    value: list[str],
+    given: list[str],
     message: str,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(tarsus.Planner, "__init__", lambda *_: pytest.fail("compiled"))
-    assert cli.main(["plan", "stand", "--duration", "2", *value]) == 2
+    assert cli.main(["plan", "stand", "--duration", "2", *given]) == 2
     assert message in capsys.readouterr().err
     with refused(InvalidValue, "force"):
         BasePush(np.nan).check(2.0)

@@ -84,9 +84,9 @@ def test_commands_report_waiting_for_a_cold_loop(capsys: pytest.CaptureFixture[s
 def test_run_time_excludes_waiting_for_compilation(monkeypatch: pytest.MonkeyPatch) -> None:
     make = native._cold_loop
 
-    def slow(*value: Any, **named: Any) -> Any:
+    def slow(*given: Any, **named: Any) -> Any:
         time.sleep(0.5)
-        return make(*value, **named)
+        return make(*given, **named)
 
     monkeypatch.setattr(native, "_cold_loop", slow)
     b = Builder("cold")

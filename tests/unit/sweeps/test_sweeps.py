@@ -117,10 +117,10 @@ def test_samples_fill_the_axes() -> None:
     ],
 )
 def test_a_bad_spec_is_refused(
-    value: dict[str, Any], kind: type[TarsusError], subject: str
+    given: dict[str, Any], kind: type[TarsusError], subject: str
 ) -> None:
     with refused(kind, subject):
-        group_worlds(spec.from_tables(value))
+        group_worlds(spec.from_tables(given))
 
 
 @pytest.mark.parametrize(
