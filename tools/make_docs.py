@@ -87,7 +87,8 @@ def log_variables() -> str:
 def file_format(table: Table) -> str:
     """Return one row for each element of a format of robot files."""
     rows = [
-        (f"`{path}`", _quoted(rule.attributes), rule.use, rule.reason) for path, rule in table.items()
+        (f"`{path}`", _quoted(rule.attributes), rule.use, rule.reason)
+        for path, rule in table.items()
     ]
     return markdown(("element", "attributes", "outcome", "remark"), rows)
 

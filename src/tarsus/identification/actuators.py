@@ -425,8 +425,8 @@ class _Problem:
                     open=one.open or bool(np.ptp(ends) > 2 * OPEN_HALF_WIDTH),
                 )
             )
-        sentences = _remarks(estimates, result)
-        return replace(result, estimates=tuple(estimates), sentences=sentences)
+        remarks = _remarks(estimates, result)
+        return replace(result, estimates=tuple(estimates), remarks=remarks)
 
     def _with_ranges(self, kinds: Sequence[str]) -> Robot:
         """Add friction that varies over the angles of the log, if a kind needs it."""

@@ -162,7 +162,7 @@ def profile_intervals(problem: LeastSquares, fit: Fit) -> tuple[Fit, Array]:
     for one in profile.sides:
         end, k = _find_interval_end(problem, profile.scatter, one, lowest), one.k
         ends[k] = np.fmin(ends[k, 0], end), np.fmax(ends[k, 1], end)
-    return (best if settled else replace(best, settled=False)), ends
+    return (best if settled else replace(best, converged=False)), ends
 
 
 def _compute_profile(problem: LeastSquares, base: Fit) -> Profile:

@@ -274,6 +274,6 @@ def _rank(
     laws = []
     for law, error in order:
         behind = mean_interval(error - best_errors, RESAMPLES, seed)
-        laws.append(replace(law, behind=behind, as_good=bool(behind[1] <= 0)))
+        laws.append(replace(law, excess=behind, as_good=bool(behind[1] <= 0)))
     good = [law for law in laws if law.as_good]
     return tuple(laws), min(good, key=lambda law: (law.parameters, law.error)).law
