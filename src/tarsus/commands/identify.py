@@ -60,7 +60,7 @@ class Identify(Command):
             argument(
                 "SPEC",
                 "Spec of the identification (.toml): logs, model and unknowns; or a log of position"
-                " servos (.npz, .csv or .parquet) with time, q and q_desired.",
+                " servos (.npz, .csv or .parquet) with time, q and q_desired, or a ROS 2 bag.",
             ),
         ]
     ]

@@ -1,4 +1,4 @@
-"""Read a ROS 2 bag into the arrays of `tarsus judge` (docs/judge.md)."""
+"""Read a ROS 2 bag: the arrays of `tarsus judge`, or the log of a robot's servos."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ from tarsus.model.files import import_library
 Array = NDArray[np.float64]
 JOINTS, BASE = "sensor_msgs/msg/JointState", "nav_msgs/msg/Odometry"
 FORCE = "geometry_msgs/msg/WrenchStamped"
+TRAJECTORY = "trajectory_msgs/msg/JointTrajectory"
+MEASURED_TOPIC = "joint_states"  # last name of the topic with measured angles
 FIXED_FRAMES = ("", "world", "map", "odom")
 STAMP_TOLERANCE = 0.5  # difference between time stamps of one instant, in steps
 SUFFIXES = (".db3", ".mcap")
@@ -55,7 +57,7 @@ def read_bag(path: Path, robot: Robot) -> dict[str, Any]:
     InvalidFile
         If the bag cannot be read, or lacks messages that a run needs.
     """
-    messages = _read_messages(path)
+    messages = _read_messages(path, (JOINTS, BASE, FORCE))
     # joints, which define the times
     joints = _find_first_topic(messages, JOINTS, path)
     start = joints[0][0] if joints else 0
@@ -100,8 +102,85 @@ def read_bag(path: Path, robot: Robot) -> dict[str, Any]:
     return arrays | {"contact_force": _read_forces(messages, robot, clock, q)}
 
 
-def _read_messages(path: Path) -> dict[tuple[str, str], list[tuple[int, Any]]]:
-    """Read the messages with their stamps in ns, by topic and type."""
+def read_servo_bag(path: Path) -> dict[str, Any]:
+    """Read measured angles and targets of servos.
+
+    The angles are the positions of the JointState topic whose last name is joint_states. The
+    targets are those of the other topic: the positions of its JointStates, or of the first point of
+    its JointTrajectories. A target holds until the next one. Times are the messages' stamps, or the
+    times at which the bag received them if a message has no stamp.
+
+    Parameters
+    ----------
+    path
+        Folder of the bag, or a file in it.
+
+    Returns
+    -------
+    dict
+        Arrays ``time`` (T,) in s, ``q`` and ``q_desired`` (T, n) in rad or m, and ``joint_names``,
+        those of the joints that both topics have.
+
+    Raises
+    ------
+    InvalidFile
+        If the bag cannot be read, or its topics are not these two.
+    """
+    messages = _read_messages(path, (JOINTS, TRAJECTORY))
+    if any(not stamp for topic in messages.values() for stamp, _ in topic):
+        messages = _read_messages(path, (JOINTS, TRAJECTORY), received=True)
+    measured = [key for key in messages if key[0].rpartition("/")[2] == MEASURED_TOPIC]
+    targets = [key for key in messages if key not in measured]
+    if len(measured) != 1 or len(targets) != 1:
+        listed = join_names(sorted(topic for topic, _ in messages), 6) or "none"
+        raise InvalidFile(
+            f"{path.name} must have a topic {MEASURED_TOPIC} with measured angles, and one other"
+            f" topic of type {JOINTS} or {TRAJECTORY} with targets; its topics of these types:"
+            f" {listed}.",
+            MEASURED_TOPIC,
+        )
+    angles = [(stamp, _positions(m)) for stamp, m in _sort_by_time(messages[measured[0]])]
+    goals = [(stamp, _positions(m)) for stamp, m in _sort_by_time(messages[targets[0]])]
+    names = [name for name in angles[0][1] if name in goals[0][1]]
+    for topic, samples in ((measured[0][0], angles), (targets[0][0], goals)):
+        for _, sample in samples:
+            if missing := [name for name in names if name not in sample]:
+                raise InvalidFile(f"{path.name}: a message of {topic} lacks {missing[0]}.", topic)
+    # the last target before each measurement
+    stamps = np.array([stamp for stamp, _ in goals])
+    angles = [(stamp, sample) for stamp, sample in angles if stamp >= stamps[0]]
+    latest = [int(np.searchsorted(stamps, stamp, side="right")) - 1 for stamp, _ in angles]
+    if not (angles and names):
+        raise InvalidFile(f"{path.name} has no measured angle of a joint with a target.", path)
+    return {
+        "time": 1e-9 * np.array([stamp - angles[0][0] for stamp, _ in angles], float),
+        "q": np.array([[sample[name] for name in names] for _, sample in angles]),
+        "q_desired": np.array([[goals[k][1][name] for name in names] for k in latest]),
+        "joint_names": np.array(names),
+    }
+
+
+def _sort_by_time(messages: list[tuple[int, Any]]) -> list[tuple[int, Any]]:
+    """Sort messages by their stamps."""
+    return sorted(messages, key=lambda item: item[0])
+
+
+def _positions(message: Any) -> dict[str, float]:
+    """Return the positions of a JointState, or of a trajectory's first point, by joint."""
+    if hasattr(message, "points"):
+        names, values = message.joint_names, message.points[0].positions if message.points else ()
+    else:
+        names, values = message.name, message.position
+    return dict(zip(names, map(float, values), strict=False))
+
+
+def _read_messages(
+    path: Path, kinds: Sequence[str], received: bool = False
+) -> dict[tuple[str, str], list[tuple[int, Any]]]:
+    """Read the messages of some types with their stamps in ns, by topic and type.
+
+    With `received`, the stamps are the times at which the bag received the messages.
+    """
     reader = import_library("rosbags.highlevel", "a ROS 2 bag", "exchange").AnyReader
     types = import_library("rosbags.typesys", "a ROS 2 bag", "exchange")
     store = types.get_typestore(types.Stores.ROS2_HUMBLE)
@@ -110,12 +189,12 @@ def _read_messages(path: Path) -> dict[tuple[str, str], list[tuple[int, Any]]]:
     messages: dict[tuple[str, str], list[tuple[int, Any]]] = {}
     try:
         with reader([folder], default_typestore=store) as bag:
-            wanted = [c for c in bag.connections if c.msgtype in (JOINTS, BASE, FORCE)]
-            for connection, _, raw in bag.messages(wanted):
+            wanted = [c for c in bag.connections if c.msgtype in kinds]
+            for connection, time, raw in bag.messages(wanted):
                 message = bag.deserialize(raw, connection.msgtype)
                 stamp = message.header.stamp
                 topic = messages.setdefault((connection.topic, connection.msgtype), [])
-                topic.append((10**9 * stamp.sec + stamp.nanosec, message))
+                topic.append((time if received else 10**9 * stamp.sec + stamp.nanosec, message))
     except TarsusError:
         raise
     except Exception as error:  # a damaged file can raise an exception of any kind

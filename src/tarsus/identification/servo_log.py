@@ -24,6 +24,7 @@ from tarsus.errors import (
     Unsupported,
     join_names,
 )
+from tarsus.exchange.ros_bag import is_bag, read_servo_bag
 from tarsus.identification.recording import MotionLog, open_log
 from tarsus.model.joint import Joint
 
@@ -45,7 +46,7 @@ def read_servo_log(log: Path | Mapping[str, Any], robot: Robot) -> MotionLog:
     Parameters
     ----------
     log
-        File (.npz, .csv or .parquet), or arrays by name.
+        File (.npz, .csv or .parquet), ROS 2 bag, or arrays by name.
     robot
         Robot with a fixed base; its joints give names, order and ranges.
 
@@ -64,11 +65,11 @@ def read_servo_log(log: Path | Mapping[str, Any], robot: Robot) -> MotionLog:
     TarsusWarning
         If the log was repaired.
     """
-    arrays = open_log(log) if isinstance(log, Path) else log
+    arrays = _open(log) if isinstance(log, Path) else log
     if not isinstance(arrays, Mapping) or "q_start" in arrays:
         raise Unsupported(
-            "servos are identified from a table or .npz file with time, q and q_desired; use a spec"
-            " file (docs/identification.md) for a log of `tarsus run`.",
+            "servos are identified from a table, .npz file or ROS 2 bag with angles and targets;"
+            " use a spec file (docs/identification.md) for a log of `tarsus run`.",
             "log",
         )
     joints = [body.joint for body in robot.bodies]
@@ -93,6 +94,10 @@ def read_servo_log(log: Path | Mapping[str, Any], robot: Robot) -> MotionLog:
     # the target of sample k acts from there on
     action = np.concatenate([target[:1], target[:-1]])
     return MotionLog(dt, q, u, action, {})
+
+
+def _open(path: Path) -> Any:
+    return read_servo_bag(path) if is_bag(path) else open_log(path)
 
 
 def _warn(text: str, code: str, subject: str = "") -> None:

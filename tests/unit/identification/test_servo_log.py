@@ -139,3 +139,57 @@ def test_a_missing_array_is_named(name: str) -> None:
     del given[name]
     with refused(InvalidFile, name):
         read_servo_log(given, arm())
+
+
+def write_bag(path: Path, targets: str, stamped: bool = True, topic: str = "/joint_states") -> None:
+    """Write a ROS 2 bag: angles every 5 ms, and targets 2 ms before, in another joint order."""
+    from rosbags.rosbag2 import Writer
+    from rosbags.typesys import Stores, get_typestore
+
+    store = get_typestore(Stores.ROS2_HUMBLE)
+    t, given, start, none = store.types, log(), 1_700_000_000 * 10**9, np.zeros(0)
+    state = "sensor_msgs/msg/JointState"
+
+    def header(stamp: int) -> Any:
+        shown = stamp if stamped else 0
+        time = t["builtin_interfaces/msg/Time"](shown // 10**9, shown % 10**9)
+        return t["std_msgs/msg/Header"](time, "")
+
+    with Writer(path, version=9) as writer:
+        angles = writer.add_connection(topic, state, typestore=store)
+        goals = writer.add_connection("/command", targets, typestore=store)
+        for k, time in enumerate(given["time"]):
+            at = start + round(1e9 * time)
+            names, goal = ["knee_joint", "hip"], given["q_desired"][k, ::-1].copy()
+            if targets == state:
+                message = t[state](header(at - 2_000_000), names, goal, none, none)
+            else:
+                soon = t["builtin_interfaces/msg/Duration"](0, 0)
+                point = t["trajectory_msgs/msg/JointTrajectoryPoint"](goal, none, none, none, soon)
+                message = t[targets](header(at - 2_000_000), names, [point])
+            writer.write(goals, at - 2_000_000, store.serialize_cdr(message, targets))
+            message = t[state](header(at), ["hip", "knee_joint"], given["q"][k], none, none)
+            writer.write(angles, at, store.serialize_cdr(message, state))
+
+
+@pytest.mark.parametrize(
+    ("targets", "stamped"),
+    [
+        ("sensor_msgs/msg/JointState", True),
+        ("trajectory_msgs/msg/JointTrajectory", True),
+        ("sensor_msgs/msg/JointState", False),
+    ],
+)
+def test_ros_2_bags_are_read(tmp_path: Path, targets: str, stamped: bool) -> None:
+    write_bag(tmp_path / "bag", targets, stamped)
+    given = log()
+    motion = read_servo_log(tmp_path / "bag", arm())
+    assert motion.dt == pytest.approx(DT)
+    np.testing.assert_allclose(motion.q, given["q"], atol=1e-12)
+    np.testing.assert_allclose(motion.action[1:], given["q_desired"][:-1], atol=1e-12)
+
+
+def test_bags_without_measured_angles_are_rejected(tmp_path: Path) -> None:
+    write_bag(tmp_path / "bag", "sensor_msgs/msg/JointState", topic="/angles")
+    with refused(InvalidFile, "joint_states"):
+        read_servo_log(tmp_path / "bag", arm())
