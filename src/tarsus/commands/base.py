@@ -105,8 +105,14 @@ def actuators_check() -> ArgumentCheck:
 
     def check(given: str) -> None:
         first, *models = given.split("+")
-        if first not in ("motor", "file") or (models and first != "file"):
-            raise unknown_name_error("kind of actuators", given, ("motor", "file"))
+        if first not in ("motor", "file"):
+            raise unknown_name_error("kind of actuators", first, ("motor", "file"))
+        if models and first != "file":
+            raise IncompatibleOptions(
+                "models of real motors change the actuators of a file: use --actuators"
+                f" {'+'.join(['file', *models])}.",
+                "--actuators",
+            )
         for name in models:
             one.check(name)
 
