@@ -72,3 +72,34 @@ def test_a_lagging_servo_is_a_linear_system_of_third_order() -> None:
     errors = [abs(lagging_servo(dt, T, seconds) - exact) for dt in (1e-3, 5e-4)]
     assert abs(exact - without) > 0.05, "the lag matters"
     assert errors[0] < 0.01 and errors[0] / errors[1] == pytest.approx(2.0, abs=0.2)
+
+
+def test_the_lag_holds_within_steps_of_a_landing_leg() -> None:
+    """In contact too: tau_1 = a tau_0 + (1 - a) (kp (c - mean q) - kv u_1), to round-off."""
+    kp, kv, dt, T = 60.0, 2.0, 2e-3, 5e-3
+    leg = Robot.of(
+        read_mjcf(
+            f"""<mujoco><compiler angle="radian"/><worldbody><body name="trunk" pos="0 0 .42">
+            <joint name="rail" type="slide" axis="0 0 1"/>
+            <inertial mass="3" pos="0 0 0" diaginertia=".1 .1 .1"/><body name="thigh">
+            <joint name="hip" axis="0 1 0"/><geom type="capsule" size=".02"
+            fromto="0 0 0 0 0 -.2" contype="0" conaffinity="0"/><body name="shank" pos="0 0 -.2">
+            <joint name="knee" axis="0 1 0"/><geom name="foot" type="sphere" size=".02"
+            pos="0 0 -.2"/></body></body></body></worldbody><actuator>
+            <position joint="hip" name="hip" kp="{kp}" kv="{kv}"/>
+            <position joint="knee" name="knee" kp="{kp}" kv="{kv}"/></actuator></mujoco>"""
+        )
+    )
+    actuators = FileActuators(models=(Lag(time_constant=T),))
+    simulation = tarsus.Simulation(leg, actuators=actuators, dt=dt)
+    simulation.set(q=[0.0, 0.3, -0.6])
+    target, decay = np.array([0.3, -0.6]), np.exp(-dt / T)
+    tau, q, loads = np.zeros(2), simulation.q[1:].copy(), []
+    for _ in range(400):
+        simulation.step(target)
+        demand = kp * (target - (q + simulation.q[1:]) / 2) - kv * simulation.u[1:]
+        expected = decay * tau + (1 - decay) * demand
+        tau, q = simulation.backend.output("tau")[0].copy(), simulation.q[1:].copy()
+        np.testing.assert_allclose(tau, expected, atol=1e-9)
+        loads.append(simulation.contact_force[:, 0].max())
+    assert loads[0] == 0.0 and loads[-1] == pytest.approx(simulation.robot.mass * 9.81, rel=0.2)
