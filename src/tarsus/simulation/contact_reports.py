@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from tarsus.program.run.backend import Backend
 from tarsus.simulation.contact_selection import MAX_DEFAULT_CONTACTS
-from tarsus.simulation.step_program import Plan, reuse_plan
+from tarsus.simulation.step_program import CACHE_SIZE, Plan, reuse_plan
 from tarsus.stepping.base import Scene
 
 Array = NDArray[Any]
@@ -90,15 +91,6 @@ def expand_slots(
     always = first if first <= MAX_DEFAULT_CONTACTS else always
     named = {i for i, name in enumerate(scene.geometry.contact_names) if name in extra}
     indices = sorted({scene.geometry.order[k] for k in {*range(always), *numbers}} | named)
-    pairs = first + len(scene.spans)
-    some = replace(
-        scene,
-        candidates=tuple(scene.candidates[i] for i in indices if i < first),
-        spans=tuple(scene.spans[i - first] for i in indices if first <= i < pairs),
-        pairs=tuple(scene.pairs[i - pairs] for i in indices if i >= pairs),
-        secondary=(),
-        slots=0,
-    )
     # sort their impulses and the law's memory
     expanded = []
     for part in (start, records):
@@ -113,7 +105,23 @@ def expand_slots(
             impulse = scatter_to_candidates(scene, impulse, memory)[..., indices, :]
             new["impulse"] = impulse.reshape(*memory.shape[:-1], -1)
         expanded.append({**part, **new})
-    return reuse_plan(replace(plan, scene=some)), *expanded
+    return _select_contacts(plan, tuple(indices)), *expanded
+
+
+@lru_cache(maxsize=CACHE_SIZE)
+def _select_contacts(plan: Plan, indices: tuple[int, ...]) -> Plan:
+    """Create the plan with some of the contacts and without slots."""
+    scene, first = plan.scene, len(plan.scene.candidates)
+    pairs = first + len(scene.spans)
+    some = replace(
+        scene,
+        candidates=tuple(scene.candidates[i] for i in indices if i < first),
+        spans=tuple(scene.spans[i - first] for i in indices if first <= i < pairs),
+        pairs=tuple(scene.pairs[i - pairs] for i in indices if i >= pairs),
+        secondary=(),
+        slots=0,
+    )
+    return reuse_plan(replace(plan, scene=some))
 
 
 def _find_slot_candidates(scene: Scene, memory: Array) -> Array:

@@ -96,7 +96,9 @@ def step_program(plan: Plan) -> Program:
 def trace_step(plan: Plan) -> Program:
     """Trace the program of one step.
 
-    Notes ----- State registers: q, u, memory (the law's), control (the controller's), bilateral
+    Notes
+    -----
+    State registers: q, u, memory (the law's), control (the controller's), bilateral
     (impulses of the constraints), steps (number of steps so far); with sensors sensing.* and
     episode; with a file's actuators delayed and activation (signals still to come, filtered
     signals), and motor.* (memory of actuator models).

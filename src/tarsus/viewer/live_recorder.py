@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from tarsus.control.base import Controller
 from tarsus.errors import Unsupported
 from tarsus.parameters import names_with_role
+from tarsus.program.run.backend import Backend
 from tarsus.simulation.recording.divergence import Diverged, complete_with_advice, find_fault
 from tarsus.simulation.recording.observed_steps import ObservedSteps, observe_steps
 from tarsus.simulation.recording.variables import coordinate_names
@@ -21,6 +22,20 @@ BEFORE = ("q", "u", "memory")
 MAX_REMEMBERED = 60  # contacts; if more have touched, none is remembered
 
 
+class FirstWorld:
+    """Registers of the first of many worlds."""
+
+    def __init__(self, worlds: Backend) -> None:
+        self._worlds = worlds
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._worlds
+
+    def get(self, name: str) -> Array:
+        """Return the values of a register, shape (1, size)."""
+        return self._worlds.first(name)[None]
+
+
 class LiveRecorder:
     """Simulator and recorder of one world for a live page.
 
@@ -28,26 +43,30 @@ class LiveRecorder:
     """
 
     def __init__(self, simulation: Simulation) -> None:
-        controller = simulation.controller
-        if controller is not None and not isinstance(controller, Controller):
-            raise Unsupported(
-                "a live page supports only compiled gaits: log the run, then view the log.",
-                "controller",
-            )
         self.simulation = simulation
         self._states = np.zeros((0, 0), int)  # of the contacts, over the last FLASH seconds
         self._touched: list[str] = []  # always evaluated, because a new set is compiled again
         self._lines: dict[str, tuple[str, ...]] = {}
+        self._looked = simulation.time
 
     def record(self, steps: int) -> Track:
         """Simulate steps and record their motion, contacts and signals.
 
         Raises
         ------
+        Unsupported
+            If a Python function controls the robot.
         Diverged
             If a step leaves the physical range.
         """
         simulation, worlds = self.simulation, self.simulation.backend
+        controller = simulation.controller
+        if controller is not None and not isinstance(controller, Controller):
+            raise Unsupported(
+                "a live page supports only compiled gaits: show your own loop with `tarsus.view`,"
+                " or log the run, then view the log.",
+                "controller",
+            )
         start_time, dt, mechanism = simulation.time, simulation.dt, simulation.plan.scene.mechanism
         start = {name: worlds.get(name) for name in BEFORE}
         records = worlds.record(steps)
@@ -55,15 +74,35 @@ class LiveRecorder:
             q = mechanism.keyframes.get("stand", mechanism.neutral())
             message = fault.message + complete_with_advice(simulation.plan, np.asarray(q), dt)
             raise Diverged(message, subject=fault.joint)
-        # contacts and signals
         observed = observe_steps(simulation.plan, worlds, start, records, self._touched)
+        times = np.asarray(start_time + dt * np.arange(1, steps + 1), float)
+        return self._track(observed, times, dt)
+
+    def look(self) -> Track:
+        """Record the last step of the first world without simulating.
+
+        Contacts are drawn where the robot is after the step, and slip at its velocity there.
+        """
+        simulation, worlds = self.simulation, FirstWorld(self.simulation.backend)
+        registers = simulation.program.of_kind("state") + simulation.program.of_kind("report")
+        records = {register.name: worlds.get(register.name)[None] for register in registers}
+        start = {name: worlds.get(name) for name in BEFORE}
+        observed = observe_steps(simulation.plan, worlds, start, records, self._touched)
+        interval, self._looked = simulation.time - self._looked, simulation.time
+        return self._track(observed, np.array([simulation.time]), max(interval, simulation.dt))
+
+    def _track(self, observed: ObservedSteps, time: Array, interval: float) -> Track:
+        """Sort the motion, contacts and signals of observed steps into a track.
+
+        `interval`, in s, is the time between two of them.
+        """
         names = observed.plan.scene.geometry.contact_names
         self._touched = names if len(names) <= MAX_REMEMBERED else []
         track = Track(
-            simulation.robot,
-            np.asarray(start_time + dt * np.arange(1, steps + 1), float),
+            self.simulation.robot,
+            time,
             self._coordinates(observed),
-            self._contacts(observed),
+            self._contacts(observed, interval),
             {},
             self._signals(observed),
         )
@@ -79,7 +118,7 @@ class LiveRecorder:
         uncut = observed.plan.scene.mechanism.uncut is not None
         return (observed.reports["q_uncut"] if uncut else observed.records["q"]).astype(float)
 
-    def _contacts(self, observed: ObservedSteps) -> Contacts:
+    def _contacts(self, observed: ObservedSteps, interval: float) -> Contacts:
         """Compute the contacts; contacts that closed in earlier steps may still be impacts."""
         # phases, from the earlier and the new states
         parts = {name: values for name, (_, values) in observed.contacts.items()}
@@ -87,8 +126,8 @@ class LiveRecorder:
         if self._states.shape[1] != state.shape[1]:  # the set of candidates has changed
             self._states = state[:0]
         states = np.concatenate([self._states, state])
-        phase = phases(states, observed.dt)[-len(state) :]
-        self._states = states[-max(round(FLASH / observed.dt), 1) :]
+        phase = phases(states, interval)[-len(state) :]
+        self._states = states[-max(round(FLASH / interval), 1) :]
         # friction coefficient, if the law has one
         law = self.simulation.law
         known = any(name in law.parameters() for name in names_with_role(type(law), "friction"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from tarsus.contact.base import Law
 from tarsus.contact.criteria import SolvedContacts
 from tarsus.parameters import Role, names_with_role
-from tarsus.program.run.backend import Backend
 from tarsus.program.run.evaluation import evaluate
 from tarsus.simulation.contact_reports import expand_slots
 from tarsus.simulation.recording import variables
@@ -22,6 +21,16 @@ from tarsus.stepping.flight import TERMS_VELOCITY
 
 Array = NDArray[Any]
 VECTORS = ("before", "after", "correction", "point")
+
+
+class Registers(Protocol):
+    """Registers of worlds, such as a `Backend`."""
+
+    def __contains__(self, name: str) -> bool: ...
+
+    def get(self, name: str) -> Array:
+        """Return the values of a register, shape (worlds, size)."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +62,7 @@ class ObservedSteps:
 
 def observe_steps(
     plan: Plan,
-    worlds: Backend,
+    worlds: Registers,
     start: Mapping[str, Array],
     records: Mapping[str, Array],
     extra: Collection[str] = (),
@@ -90,7 +99,7 @@ def observe_steps(
     return ObservedSteps(plan, start, records, dt, observed, solved, contacts)
 
 
-def _collect_material(law: Law, worlds: Backend, friction: Array) -> dict[str, Any]:
+def _collect_material(law: Law, worlds: Registers, friction: Array) -> dict[str, Any]:
     """Collect the law's parameters for the criteria, by world, with mu of each contact."""
 
     def of(role: Role, missing: float) -> Array:
@@ -111,7 +120,7 @@ def _collect_material(law: Law, worlds: Backend, friction: Array) -> dict[str, A
 
 
 def _observe(
-    plan: Plan, worlds: Backend, before: Mapping[str, Array], records: Mapping[str, Array]
+    plan: Plan, worlds: Registers, before: Mapping[str, Array], records: Mapping[str, Array]
 ) -> dict[str, Array]:
     """Compute the observer's reports for every step and world, shape (steps, worlds, size)."""
     steps, count = records["q"].shape[:2]
