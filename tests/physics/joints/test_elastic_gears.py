@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -164,3 +165,17 @@ def test_mistakes_are_rejected() -> None:
     passive = replace(rotor(), actuators=())
     with refused(UnmetCondition, passive.name):
         with_backlash(passive, 0.1)
+
+
+def test_a_run_of_a_changed_robot_from_a_file_is_repeated(tmp_path: Path) -> None:
+    """Within this process, which knows the changed robot."""
+    file = tmp_path / "arm.xml"
+    file.write_text(
+        """<mujoco><worldbody><body name="arm"><joint name="elbow" axis="0 1 0" armature=".02"/>
+        <geom type="capsule" size=".03" fromto="0 0 0 .3 0 0"/></body></worldbody><actuator>
+        <position name="servo" joint="elbow" kp="60" kv="3"/></actuator></mujoco>"""
+    )
+    elastic = with_series_elasticity(tarsus.load(file), 500.0)
+    simulation = tarsus.Simulation(elastic, actuators="file", contacts=())
+    simulation.step([0.3])
+    assert tarsus.rerun(simulation.run(0.1)).reproduced

@@ -24,15 +24,14 @@ from tarsus.simulation.recording.log_schema import check_attributes
 
 CACHE_SIZE = 8  # robots
 FOLDER_OPTIONS = ("asset_folders", "packages")
-_IN_PYTHON: dict[str, Robot] = {}  # robots of this process without a file, by digest
+_IN_PYTHON: dict[str, Robot] = {}  # robots of this process, by digest
 
 
 def register_robot(robot: Robot) -> None:
-    """Register a robot made in Python, so that logs of this process can recreate it."""
-    if not robot.origin.file and robot.name not in registry.names(robots.__name__):
-        _IN_PYTHON[hash_robot(robot)] = robot
-        for oldest in list(_IN_PYTHON)[:-CACHE_SIZE]:
-            _IN_PYTHON.pop(oldest)
+    """Register a robot made or changed in Python, so that logs of this process can recreate it."""
+    _IN_PYTHON[hash_robot(robot)] = robot
+    for oldest in list(_IN_PYTHON)[:-CACHE_SIZE]:
+        _IN_PYTHON.pop(oldest)
 
 
 def robot_of(run: Mapping[str, Any] | xr.Dataset) -> Robot:
@@ -50,10 +49,9 @@ def robot_of(run: Mapping[str, Any] | xr.Dataset) -> Robot:
             "this run does not name its robot; give a built-in robot or a model file with --robot.",
             "robot",
         )
+    known = _IN_PYTHON.get(str(attrs.get("model_sha256")))
     if file == Path():
-        if robot := _IN_PYTHON.get(str(attrs.get("model_sha256"))):
-            return robot
-        return _load_built_in(name, attrs)
+        return known or _load_built_in(name, attrs)
     if not is_file(file):
         raise InvalidFile(
             f"the robot file of the log does not exist: {file}; name it with --robot FILE.", file
@@ -65,7 +63,11 @@ def robot_of(run: Mapping[str, Any] | xr.Dataset) -> Robot:
             " FILE.",
             file,
         )
-    return _load(file, attrs)
+    robot = _load(file, attrs)
+    # a robot may have been changed in Python since its file was read
+    if known is None or hash_robot(robot) == attrs.get("model_sha256"):
+        return robot
+    return known
 
 
 def scale_masses(robot: Robot, log: xr.Dataset) -> Robot:
