@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
@@ -313,13 +313,15 @@ class ForceLaw(Law):
         self, problem: ContactProblem, p: Any, memory: SX, builder: Builder
     ) -> ContactSolution:
         def evaluate(problem: ContactProblem, memory: SX) -> tuple[list[SX], SX]:
-            forces, memory = evaluate_forces(self, problem.contacts, problem.active, p, memory)
+            contacts = [replace(contact, dt=problem.dt) for contact in problem.contacts]
+            forces, memory = evaluate_forces(self, contacts, problem.active, p, memory)
             return [problem.dt * force for force in forces], memory
 
         def slopes(i: int, contact: Contact, memory: SX) -> tuple[SX, SX]:
             contact_memory = self.memory_of(memory, i)
+            timed = replace(contact, dt=problem.dt)
             return force_slopes(
-                lambda moved: evaluate_force(self, moved, p, contact_memory)[0], contact
+                lambda moved: evaluate_force(self, moved, p, contact_memory)[0], timed
             )
 
         end = subcycle(problem, memory, evaluate, slopes, builder)

@@ -89,6 +89,9 @@ class Contact:
     possible_sinking
         Distance, m, by which the contact may still approach in the rest of the step; 0 unless the
         law subcycles.
+    dt
+        Time, s, over which the force of a `ForceLaw` acts and its memory advances: that of the
+        step, or of a substep.
     """
 
     gap: SX
@@ -101,6 +104,7 @@ class Contact:
     velocity_product: SX = field(default_factory=lambda: SX.zeros(3))
     max_gap: float | SX | None = None
     possible_sinking: SX = field(default_factory=lambda: SX(0))
+    dt: SX = field(default_factory=lambda: SX(0))
 
     @property
     def tracked(self) -> SX:

@@ -301,7 +301,7 @@ def rate(scene: Scene, at: StepStart, builder: Builder) -> Rate:
     moving = coordinate_rate(mechanism, at.q, at.u)
     forces, memory = [], at.memory
     if isinstance(scene.law, ForceLaw):
-        contacts = [touch.contact for touch in touching]
+        contacts = [replace(touch.contact, dt=at.dt) for touch in touching]
         closed = [is_active(scene.law, contact, at, i) for i, contact in enumerate(contacts)]
         forces, memory = evaluate_forces(scene.law, contacts, closed, at.law, memory)
     for touch, force in zip(touching, forces, strict=False):
