@@ -70,7 +70,7 @@ def measured(browser: Any, robot: str, worlds: int, size: tuple[int, int]) -> st
 
     # a live simulation, and a browser that watches it
     page = Page("speed", Address(0))
-    page.shadows(False)
+    page.set_shadows(False)
     live, stop, got = Live(page, made, Choice("moreau", "trot", 0.0025, worlds)), [False], Got()
 
     def draw(seconds: float) -> None:

@@ -18,7 +18,7 @@ def finding(
     claims: Mapping[str, Callable[[Data], Verdict]], task: Task, needs: Sequence[str]
 ) -> Finding:
     """Return the verdicts on all claims, from the data of the parts needed."""
-    verdicts = decide_all(claims, {name: task.found[name].data for name in needs})
+    verdicts = decide_all(claims, {name: task.findings[name].data for name in needs})
     return Finding(verdict_data(verdicts), tables=[table(verdicts)])
 
 

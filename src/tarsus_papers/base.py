@@ -140,13 +140,13 @@ class Task:
         Whether to run the reduced version, as the tests do.
     on_progress
         Called with progress messages.
-    found
+    findings
         Findings of the parts needed, by name.
     """
 
     quick: bool = False
     on_progress: Callable[[str], None] = lambda text: None
-    found: Mapping[str, Finding] = field(default_factory=dict)
+    findings: Mapping[str, Finding] = field(default_factory=dict)
 
 
 class Exhibit(ABC):

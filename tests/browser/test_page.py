@@ -120,7 +120,7 @@ def drawing() -> Iterator[Callable[[Any], None]]:
 @pytest.fixture
 def page() -> Iterator[Page]:
     made = Page("test", Address(0))
-    made.shadows(False)  # a hundred times slower in software
+    made.set_shadows(False)  # a hundred times slower in software
     yield made
     made.stop()
 

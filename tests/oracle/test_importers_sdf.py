@@ -117,7 +117,7 @@ def test_cassie_starts_on_level_soles_below_its_center_of_mass() -> None:
     standing, _ = prepare(robot, "stand", 0.0025, notices)
     assert posture.is_balanced(standing, standing.keyframes["stand"])
     assert "its loops closed and level soles" in notices[0] and len(notices) == 2
-    assert not servo.size_gains(standing, q, find_feet(standing), 0.0025).soft
+    assert not servo.size_gains(standing, q, find_feet(standing), 0.0025).soft_joints
     assert [foot.name[-2:] for foot in find_feet(standing)] == [
         "_0",
         "_3",

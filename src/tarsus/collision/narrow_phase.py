@@ -303,11 +303,11 @@ def _ground_or_pair(
     # motion of both bodies at the contact, or of one body on the ground
     is_pair = slot.second.body >= 0
 
-    def either_one(pair: SX, single: SX) -> SX:
+    def merge_pair(pair: SX, single: SX) -> SX:
         return ca.if_else(is_pair, pair, single)
 
-    point, frame = either_one(contact.point, ground.point), either_one(contact.frame, ground.frame)
-    moved = selection.columns(body, point) - either_one(selection.columns(other, point), SX(0))
+    point, frame = merge_pair(contact.point, ground.point), merge_pair(contact.frame, ground.frame)
+    moved = selection.columns(body, point) - merge_pair(selection.columns(other, point), SX(0))
     rows = ca.mtimes(frame, moved)
     products = [
         position.velocity_product(center - position.origin, contact.point - center)
@@ -322,17 +322,17 @@ def _ground_or_pair(
     )
     down = -slot.radius * ground.frame[0, :].T if ground.arm is None else ground.arm
     return ContactPoint(
-        ca.if_else(slot.number >= 0, either_one(contact.gap, ground.gap), OPEN_GAP),
+        ca.if_else(slot.number >= 0, merge_pair(contact.gap, ground.gap), OPEN_GAP),
         ca.mtimes(rows, selection.kin.u),
-        either_one(tracked, ground.point),
-        either_one(frame_there, ground.frame),
-        (ground.material[0], either_one(contact.share, ground.material[1])),
+        merge_pair(tracked, ground.point),
+        merge_pair(frame_there, ground.frame),
+        (ground.material[0], merge_pair(contact.share, ground.material[1])),
         ground.radius,
-        either_one(ca.mtimes(back, body.rotation), ground.rotation),
-        either_one(product, ground.velocity_product),
+        merge_pair(ca.mtimes(back, body.rotation), ground.rotation),
+        merge_pair(product, ground.velocity_product),
         Attachment.from_rows(rows, may_be_blocked=True),
-        either_one(ca.mtimes(back, contact.point - middle), down),
-        None if ground.tracked is None else either_one(tracked, ground.tracked),
+        merge_pair(ca.mtimes(back, contact.point - middle), down),
+        None if ground.tracked is None else merge_pair(tracked, ground.tracked),
     )
 
 

@@ -49,7 +49,7 @@ BASE_CLASSES = {  # kinds with parameters: module and name of their base class
 }
 
 
-def folders() -> dict[str, str]:
+def list_folders() -> dict[str, str]:
     """List the folder of every kind; kinds of plug-ins come last."""
     plugin_kinds = plugins.find_plugins(plugins.KINDS_GROUP)
     for kind in sorted(FOLDERS.keys() & plugin_kinds):
@@ -57,13 +57,13 @@ def folders() -> dict[str, str]:
     return FOLDERS | {kind: plugin.module for kind, plugin in sorted(plugin_kinds.items())}
 
 
-def _kinds() -> tuple[str, ...]:
-    return "all", *folders()
+def _list_kinds() -> tuple[str, ...]:
+    return "all", *list_folders()
 
 
 def _check_kind(kind: str) -> None:
-    if kind not in _kinds():
-        raise unknown_name_error("kind", kind, _kinds())
+    if kind not in _list_kinds():
+        raise unknown_name_error("kind", kind, _list_kinds())
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class List(Command):
     what: Annotated[
         tyro.conf.Positional[str],
         argument("[KIND]"),
-        ArgumentCheck(_check_kind, _kinds),
+        ArgumentCheck(_check_kind, _list_kinds),
     ] = "all"
     """Kind of object to list: robots, laws, solvers, steppers, terrains, gaits, sensors, tasks,
     goals, planners, scenes, or a kind that a plug-in adds, such as experiments or peers.
@@ -97,7 +97,7 @@ class List(Command):
                 f"--parameters applies to {', '.join(BASE_CLASSES)}, not to {self.what}.",
                 "--parameters",
             )
-        known = folders()
+        known = list_folders()
         kinds = known if self.what == "all" else {self.what: known[self.what]}
         if self.json:
             rows = {kind: _as_json(kind, kinds[kind], self.parameters) for kind in kinds}

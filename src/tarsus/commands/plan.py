@@ -140,7 +140,7 @@ class PlanCommand(Command):
         for flag, value, least in (("--seed", self.seed, 0), ("--seeds", self.seeds, 1)):
             if value < least:
                 raise InvalidValue(f"{flag} must be at least {least}, not {value}.", flag)
-        push = self._push()
+        push = self._create_push()
         # build the planner and its world, then run every seed
         with warnings.catch_warnings(record=True) as caught, self.progress() as progress:
             warnings.simplefilter("always", TarsusWarning)
@@ -171,7 +171,7 @@ class PlanCommand(Command):
             _print(self, results, notices)
         return FAILED if any(reached.fell for reached in results) else 0
 
-    def _push(self) -> BasePush | None:
+    def _create_push(self) -> BasePush | None:
         from tarsus.planning.closed_loop import BasePush
 
         if self.push is None:

@@ -111,7 +111,7 @@ class Play(Command):
         policy = Policy.load(self.folder)
         lesson, _ = spec_from_metadata(policy.about)
         policy, ground = with_settings(policy, settings, self.terrain or lesson.terrain)
-        laws, dts = self._laws(lesson), self._dts(lesson)
+        laws, dts = self._select_laws(lesson), self._select_dts(lesson)
         logged_law = next((law for law in laws if law != PEER), None)
         if self.log and logged_law is None:
             raise IncompatibleOptions(
@@ -125,13 +125,13 @@ class Play(Command):
         print_json([asdict(row) for row in results]) if self.json else _print_table(results)
         return 0
 
-    def _laws(self, lesson: TrainingSpec) -> list[str]:
+    def _select_laws(self, lesson: TrainingSpec) -> list[str]:
         if self.mujoco:
             return [PEER]
         names = registry.split_names(self.laws or self.law or lesson.law)
         return [*registry.names(LAWS), PEER] if self.laws and "all" in names else names
 
-    def _dts(self, lesson: TrainingSpec) -> list[float]:
+    def _select_dts(self, lesson: TrainingSpec) -> list[float]:
         if self.dt is None:
             return sorted({lesson.dt, 0.001}, reverse=True) if self.laws else [lesson.dt]
         try:

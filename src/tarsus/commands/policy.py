@@ -189,7 +189,7 @@ class PolicyCommand(Command):
         robots.require(robot)
         return robot
 
-    def _bound(self, contract: Contract) -> BoundPolicy:
+    def _bind(self, contract: Contract) -> BoundPolicy:
         from tarsus.policies.binding import BoundPolicy
         from tarsus.simulation import resolve
 
@@ -249,7 +249,7 @@ class PolicyCommand(Command):
 
         names = registry.split_names(self.laws)
         names = [*registry.names(LAWS), PEER] if "all" in names else names
-        bound = self._bound(contract)
+        bound = self._bind(contract)
         dt = self.dt or bound.default_dt
         plan = TrialPlan(np.asarray(self.command), dt, self.duration, self.trials, self.seed)
         with self.progress() as progress:
@@ -309,7 +309,7 @@ class PolicyCommand(Command):
         from tarsus.policies.doctor import diagnose
         from tarsus.policies.inspection import suggestion_table
 
-        bound = self._bound(contract)
+        bound = self._bind(contract)
         with self.progress() as progress:
             result = diagnose(
                 bound.contract,

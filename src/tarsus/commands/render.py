@@ -106,7 +106,7 @@ class Render(Command):
             raise IncompatibleOptions(
                 f"{flag} applies only to images: give a .png file to write.", flag
             )
-        view = self._view(picture)
+        view = self._create_settings(picture)
         check_writable(out.parent)
         # read the logs
         robot = self.base.load(self.robot) if self.robot else None
@@ -129,7 +129,7 @@ class Render(Command):
         print_json({"written": [file_record(out)]}) if self.json else print(f"wrote {out}")
         return 0
 
-    def _view(self, picture: bool) -> RenderSettings:
+    def _create_settings(self, picture: bool) -> RenderSettings:
         import numpy as np
 
         from tarsus.viewer.video import CAMERA_DISTANCE, RenderSettings

@@ -97,7 +97,7 @@ class Validate(Command):
 
     def execute(self) -> int:
         if self.real is not None:
-            return self._real(self.real)
+            return self._validate_recordings(self.real)
         for flag, value in (
             ("--data", self.data),
             ("--out", self.out),
@@ -117,7 +117,7 @@ class Validate(Command):
         judged = [row for row in rows if row.law not in table.peers() or row.law == self.law]
         return FAILED if any(row.status == table.FAIL for row in judged) else 0
 
-    def _real(self, name: str) -> int:
+    def _validate_recordings(self, name: str) -> int:
         """Compare laws with recordings; write the page and the data if `out` is set."""
         from tarsus import registry
         from tarsus.files import check_writable, json_text, write_text

@@ -91,9 +91,11 @@ class View(Command):
             raise InvalidValue(
                 f"view one robot at a time, not {len(robots_named)}.", robots_named[1]
             )
-        return self._logs([Path(name) for name in logs]) if logs else self._live(*self.what)
+        return (
+            self._view_logs([Path(name) for name in logs]) if logs else self._view_live(*self.what)
+        )
 
-    def _logs(self, paths: list[Path]) -> int:
+    def _view_logs(self, paths: list[Path]) -> int:
         from tarsus.simulation.recording.log import read_log
         from tarsus.viewer.page import import_viser
         from tarsus.viewer.playback import titles, watch
@@ -102,10 +104,12 @@ class View(Command):
         import_viser()
         robot = self.base.load(self.robot) if self.robot else None
         return watch(
-            [build_track(read_log(path), robot) for path in paths], titles(paths), self._address()
+            [build_track(read_log(path), robot) for path in paths],
+            titles(paths),
+            self._create_address(),
         )
 
-    def _live(self, name: str) -> int:
+    def _view_live(self, name: str) -> int:
         robots.require(name)
         if self.vary and self.worlds < 3:
             raise IncompatibleOptions(
@@ -142,9 +146,9 @@ class View(Command):
 
         dt = default_time_step(robot, self.gait) if self.dt is None else self.dt
         choice = Choice(self.law, self.gait, dt, self.worlds)
-        return watch(make, choice, self._address(), vary)
+        return watch(make, choice, self._create_address(), vary)
 
-    def _address(self) -> Address:
+    def _create_address(self) -> Address:
         from tarsus.viewer.access import Address
 
         return Address(self.port, self.host, self.allow_host)

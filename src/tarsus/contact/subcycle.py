@@ -18,8 +18,8 @@ A substep h keeps R (C h^2 / 4 + D h / 2) at most MARGIN along every normal, R b
 of |G| over the contacts that may touch: the largest of these bounds the eigenvalue whose value 1 is
 the stability limit (`contact/stability.py`). C and D are the slopes of the force at the depth that
 the contact may reach in the substep. Friction near rest is a damper so steep that it alone would
-require thousands of substeps as a robot lands. For its sake substeps get no shorter than dt /
-FRICTION_SUBSTEPS; where it is steeper than they resolve, it brakes as hard as it can without
+require thousands of substeps as a robot lands. It therefore shortens substeps only down to
+dt / FRICTION_SUBSTEPS. Where it is too steep even for these, it brakes as hard as it can without
 reversing the slip.
 """
 

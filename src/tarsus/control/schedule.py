@@ -43,7 +43,7 @@ class Clock(NamedTuple):
         return self.duty - 0.5
 
 
-class Diagonal(NamedTuple):
+class DiagonalPair(NamedTuple):
     """State of a diagonal pair of legs in its cycle.
 
     Attributes
@@ -63,7 +63,7 @@ class Diagonal(NamedTuple):
 
 def advance_diagonals(
     clock: Clock, phase: ca.SX, loads: ca.SX, walk: ca.SX, dt: ca.SX
-) -> tuple[list[Diagonal], ca.SX]:
+) -> tuple[list[DiagonalPair], ca.SX]:
     """Compute the state of both diagonals, and phase and loads after a step.
 
     A load grows from touch-down and falls before lift-off, at the rate that takes it from 0 to 1
@@ -93,7 +93,7 @@ def advance_diagonals(
         swinging = own_phase >= clock.duty
         moving = ca.fmax(moving, swinging)
         progress = swinging * (own_phase - clock.duty) * (1 / (1 - clock.duty))
-        result.append(Diagonal(swinging, progress, load * (1 - swinging)))
+        result.append(DiagonalPair(swinging, progress, load * (1 - swinging)))
     rate = dt * (clock.frequency / clock.overlap)
     after = [
         ca.fmin(

@@ -57,13 +57,13 @@ class Gains:
         Proportional gains, in N m/rad (N/m for a slide).
     kd
         Derivative gains, in N m s/rad (N s/m for a slide).
-    soft
+    soft_joints
         Joints whose servo stiffness is below the stiffness of gravity's load.
     """
 
     kp: tuple[float, ...]
     kd: tuple[float, ...]
-    soft: tuple[str, ...]
+    soft_joints: tuple[str, ...]
 
 
 def size_gains(

@@ -41,14 +41,14 @@ class Terms:
     ----------
     mechanism
         Mechanism whose quantities are computed.
-    given
+    inputs
         Symbols of the inputs, by name.
     named_frame
         Frame of a quantity of a frame.
     """
 
     mechanism: Mechanism
-    given: Mapping[str, SX]
+    inputs: Mapping[str, SX]
     named_frame: Frame | None = None
 
     @property
@@ -60,7 +60,7 @@ class Terms:
     @cached_property
     def kin(self) -> Kinematics:
         """Kinematics at q and u; at rest without u."""
-        return kinematics(self.mechanism, self.given["q"], self.given.get("u"))
+        return kinematics(self.mechanism, self.inputs["q"], self.inputs.get("u"))
 
     @cached_property
     def inertias(self) -> list[LinearInertia]:
@@ -150,20 +150,20 @@ def _number(mechanism: Mechanism, size: str | int) -> int:
 
 def _inverse_dynamics(t: Terms) -> SX:
     armature = [body.joint.armature for body in t.mechanism.bodies for _ in range(body.joint.nu)]
-    acceleration = t.given["acceleration"]
+    acceleration = t.inputs["acceleration"]
     return rnea.inverse_dynamics(t.kin, t.base_inertias, acceleration) + SX(armature) * acceleration
 
 
 def _forward_dynamics(t: Terms) -> SX:
-    return ca.vertcat(*t.factor.solve(entries(t.given["tau"] - rnea.bias(t.kin, t.base_inertias))))
+    return ca.vertcat(*t.factor.solve(entries(t.inputs["tau"] - rnea.bias(t.kin, t.base_inertias))))
 
 
 def _solve(t: Terms) -> SX:
-    return ca.vertcat(*t.factor.solve(entries(t.given["b"])))
+    return ca.vertcat(*t.factor.solve(entries(t.inputs["b"])))
 
 
 def _external_force(t: Terms) -> SX:
-    wrench, body = t.given["wrench"], t.frame.body
+    wrench, body = t.inputs["wrench"], t.frame.body
     force = jacobian.direction_in_body(t.kin, body, wrench[:3])
     moment = jacobian.direction_in_body(t.kin, body, wrench[3:])
     moment += ca.cross(constant(t.frame.position), force)
@@ -197,7 +197,7 @@ def _bias_acceleration(t: Terms) -> SX:
 
 
 def _frame_acceleration(t: Terms) -> SX:
-    return ca.mtimes(_jacobian(t), t.given["acceleration"]) + _bias_acceleration(t)
+    return ca.mtimes(_jacobian(t), t.inputs["acceleration"]) + _bias_acceleration(t)
 
 
 def _center_of_mass_jacobian(t: Terms) -> SX:
@@ -241,6 +241,6 @@ QUANTITIES: dict[str, Quantity] = {
         ("q", "u"), (6,), lambda t: energy.centroidal_momentum_bias(t.kin, t.inertias)
     ),
     "coordinate_rate": Quantity(
-        ("q", "u"), ("nq",), lambda t: coordinate_rate(t.mechanism, t.given["q"], t.given["u"])
+        ("q", "u"), ("nq",), lambda t: coordinate_rate(t.mechanism, t.inputs["q"], t.inputs["u"])
     ),
 }

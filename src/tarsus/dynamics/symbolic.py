@@ -253,13 +253,13 @@ class SymbolicRobot:
         points = _names(names)
 
         def build(terms: Terms) -> Outputs:
-            tau = terms.given["tau"]
+            tau = terms.inputs["tau"]
             for k, name in enumerate(points):
                 frame = self.mechanism.frame(name)
                 columns = jacobian.point_jacobian(terms.kin, frame.body, constant(frame.position))
                 J = jacobian.dense(columns, self.mechanism.nu)
-                tau += ca.mtimes(J.T, terms.given["forces"][:, k])
-            given = {**terms.given, "tau": tau}
+                tau += ca.mtimes(J.T, terms.inputs["forces"][:, k])
+            given = {**terms.inputs, "tau": tau}
             expression = QUANTITIES["forward_dynamics"].expression
             return {"acceleration": expression(Terms(self.mechanism, given))}
 
@@ -381,7 +381,7 @@ class SymbolicRobot:
         """
 
         def build(terms: Terms) -> Outputs:
-            q, u, dt = (terms.given[name] for name in ("q", "u", "dt"))
+            q, u, dt = (terms.inputs[name] for name in ("q", "u", "dt"))
             return {"q_end": symbolic_integrate.integrate(self.mechanism, q, u, dt)}
 
         return self._build_cached("integrate", ("q", "u", "dt"), build)
@@ -391,7 +391,7 @@ class SymbolicRobot:
         """Velocity that moves `start` to `q` in one second: q, start -> u (nu,)."""
 
         def build(terms: Terms) -> Outputs:
-            q, start = terms.given["q"], terms.given["start"]
+            q, start = terms.inputs["q"], terms.inputs["start"]
             return {"u": symbolic_integrate.difference(self.mechanism, q, start)}
 
         return self._build_cached("difference", ("q", "start"), build)
@@ -487,7 +487,7 @@ class SymbolicRobot:
 
         def build(terms: Terms) -> Outputs:
             named = self.mechanism.frame(frame) if quantity.has_frame else None
-            return {output: quantity.expression(Terms(self.mechanism, terms.given, named))}
+            return {output: quantity.expression(Terms(self.mechanism, terms.inputs, named))}
 
         return self._build_cached(
             name, quantity.inputs, build, *([frame] if quantity.has_frame else [])
@@ -544,6 +544,6 @@ def _contact_jacobian(kin: Kinematics, candidate: Candidate) -> SX:
 
 def _contact_bias(terms: Terms, candidate: Candidate) -> SX:
     """Compute dJ/dt u (3,) of a contact point: the derivative of J(q) u along q' = F(q) u."""
-    q, u = terms.given["q"], terms.given["u"]
+    q, u = terms.inputs["q"], terms.inputs["u"]
     velocity = ca.mtimes(_contact_jacobian(terms.kin, candidate), u)
     return ca.jtimes(velocity, q, coordinate_rate(terms.mechanism, q, u))

@@ -133,7 +133,7 @@ class MujocoSession(Session):
     def drive(self, torques: Torques) -> None:
         self._feedback = torques if callable(torques) else None
         if not callable(torques):
-            self._act(torques)
+            self._apply_torques(torques)
 
     def advance(self, steps: int) -> None:
         self.stepped.advance(steps, self._before)
@@ -150,7 +150,7 @@ class MujocoSession(Session):
         names = self.stepped.models[0].geom if measured else None
         numbers = {names(c.name).id: j for j, c in enumerate(candidates)} if names else {}
 
-        def keep() -> None:
+        def copy_state() -> None:
             i = self.stepped.steps - first
             for k, (model, data_of_world) in enumerate(zip(self.stepped.models, data, strict=True)):
                 q[i, k], u[i, k] = data_of_world.qpos, data_of_world.qvel
@@ -158,7 +158,7 @@ class MujocoSession(Session):
                 for contact in ground_contacts(model, data_of_world) if measured else ():
                     impulse[i, k, numbers[contact.geom]] += self.dt * contact.force
 
-        self.stepped.advance(steps, self._before, keep)
+        self.stepped.advance(steps, self._before, copy_state)
         return Motion(q, u, impulse, np.ones(q.shape[:2], bool), self.dt, joints)
 
     def put(
@@ -188,7 +188,7 @@ class MujocoSession(Session):
 
         def before() -> None:
             if feedback is not None:
-                self._act(feedback(self.stepped.steps * self.dt, *self.state()))
+                self._apply_torques(feedback(self.stepped.steps * self.dt, *self.state()))
             if start is not None and pushed:
                 force = start.push_at((self.stepped.steps + 0.5) * self.dt)
                 for row, data in zip(force, self.stepped.data, strict=True):
@@ -196,7 +196,7 @@ class MujocoSession(Session):
 
         return before if feedback is not None or pushed else None
 
-    def _act(self, torques: ArrayLike) -> None:
+    def _apply_torques(self, torques: ArrayLike) -> None:
         """Write torques (motors,) or (worlds, motors)."""
         count = len(self.stepped.data[0].ctrl)
         rows = np.broadcast_to(np.asarray(torques, float), (self.worlds, count))

@@ -159,11 +159,11 @@ class CompiledWorlds(Session):
             self._compiled.set(ACTION, np.asarray(torques, float))
 
     def advance(self, steps: int) -> None:
-        for count in self._pieces(steps):
+        for count in self._split_at_changes(steps):
             self._compiled.advance(count)
 
     def record(self, steps: int) -> Motion:
-        parts = [self._compiled.record(count) for count in self._pieces(steps)]
+        parts = [self._compiled.record(count) for count in self._split_at_changes(steps)]
         log = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
         scene = self._plan.scene
         impulse = log["impulse"].reshape(steps, self.worlds, -1, 3)
@@ -175,7 +175,7 @@ class CompiledWorlds(Session):
         converged = log["converged"][..., 0] > 0
         return Motion(log["q"], log["u"], impulse, converged, self.dt, joints)
 
-    def _pieces(self, steps: int) -> Iterator[int]:
+    def _split_at_changes(self, steps: int) -> Iterator[int]:
         """Set the forces; yield the number of steps until they change."""
         changing = self._feedback is not None or self._start.pushed
         for _ in range(steps if changing else 1):

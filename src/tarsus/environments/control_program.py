@@ -18,11 +18,11 @@ from tarsus.environments.plan import (
     ControlPlan,
     bias_widths,
     concatenate,
+    create_task_view,
     filter_action,
     noise_widths,
     scale_action,
     targets,
-    task_view,
 )
 from tarsus.environments.random_draws import RandomDraws
 from tarsus.environments.task_step import servo_step
@@ -50,7 +50,7 @@ _WORKS: dict[str, ControlPlan] = {}
 
 def reuse_plan(work: ControlPlan) -> ControlPlan:
     """Return an earlier plan with the same fingerprint, if any, so that it is traced only once."""
-    return fingerprint.reuse(_WORKS, work, CACHE_SIZE)
+    return fingerprint.find_or_add(_WORKS, work, CACHE_SIZE)
 
 
 @lru_cache(maxsize=CACHE_SIZE)
@@ -94,7 +94,7 @@ def trace_period(work: ControlPlan) -> Program:
     end = _steps(work, now, action, law, terrain, b)
     done: Values = now | {name: value for name, value in end.items() if name in now}
     done["clock"] = now["clock"] + 1
-    view = task_view(work, done, end, action, terrain)
+    view = create_task_view(work, done, end, action, terrain)
     if task.has_levels:
         done["score"] = now["score"] + task.progress(view)
     parts = task.observations(view).values()

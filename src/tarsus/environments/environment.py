@@ -303,7 +303,7 @@ class Environment:
             Copies of the results.
         """
         self._advance(action)
-        return self.outcome()
+        return self.copy_transition()
 
     @cached_property
     def _buffers(self) -> dict[str, Array]:
@@ -340,7 +340,7 @@ class Environment:
         self.backend.set("action", values)
         self.backend.advance()
 
-    def outcome(self) -> Transition:
+    def copy_transition(self) -> Transition:
         """Copy the results of the last control period."""
         get = self.backend.get
         observation, flags = (

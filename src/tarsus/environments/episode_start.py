@@ -14,7 +14,7 @@ from tarsus.collision.ground import ground_below_candidates
 from tarsus.control.pd import actuated_indices
 from tarsus.dynamics import loop_constraints
 from tarsus.dynamics.kinematics import kinematics
-from tarsus.environments.plan import ControlPlan, bias_widths, concatenate, task_view
+from tarsus.environments.plan import ControlPlan, bias_widths, concatenate, create_task_view
 from tarsus.environments.random_draws import RandomDraws
 from tarsus.program.ir.loops import Values
 from tarsus.program.ir.symbolic import entries
@@ -93,7 +93,7 @@ def apply_due_changes(
             fresh[name] = ca.if_else(over, zero[name], fresh[name])
         measured = {name: ca.if_else(over, zero[name], end[name]) for name in zero}
         observed = task.observations(
-            task_view(work, fresh, measured, fresh["before"], level_terrain)
+            create_task_view(work, fresh, measured, fresh["before"], level_terrain)
         ).values()
         if "bias" in values:
             widths = bias_widths(task, observed)

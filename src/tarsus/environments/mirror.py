@@ -29,6 +29,6 @@ class Mirror:
         """Compute the mirror image."""
         return self.sign * numbers[..., self.order]
 
-    def symmetric_part(self, numbers: Array) -> Array:
+    def symmetrize(self, numbers: Array) -> Array:
         """Compute the part that equals its own mirror image."""
         return 0.5 * (numbers + self(numbers))

@@ -106,7 +106,7 @@ def targets(work: ControlPlan, clock: SX, action: SX) -> SX:
     return result
 
 
-def task_view(
+def create_task_view(
     work: ControlPlan, state: Values, end: Values, action: SX, terrain: object
 ) -> StateView:
     """Build the view of the state for the task.

@@ -18,11 +18,11 @@ from tarsus.environments.plan import (
     ControlPlan,
     bias_widths,
     concatenate,
+    create_task_view,
     filter_action,
     noise_widths,
     scale_action,
     targets,
-    task_view,
 )
 from tarsus.morphology.mirror import mirrored_motors
 from tarsus.program.ir.trace import Builder
@@ -154,7 +154,7 @@ def _create_symbols(work: ControlPlan) -> tuple[dict[str, SX], StateView]:
     for name, sensor in work.sensing.sensors:
         symbols[f"sensed.{name}"] = SX.sym(name, len(sensor.channels(uncut_mechanism(scene))))
     terrain = scene.terrain.symbols(Builder("observer"))
-    now = task_view(work, symbols, symbols, symbols["action"], terrain)
+    now = create_task_view(work, symbols, symbols, symbols["action"], terrain)
     known = {f"terrain.{name}": getattr(terrain, name) for name in scene.terrain.parameters()}
     return symbols | known, now
 

@@ -136,7 +136,7 @@ class Adam:
         self.mean, self.square = np.zeros_like(weights), np.zeros_like(weights)
         self.count = np.zeros(1, int)
         if mirror is not None:
-            weights[...] = mirror.symmetric_part(weights)
+            weights[...] = mirror.symmetrize(weights)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return the state of the optimizer, as views."""
@@ -150,7 +150,7 @@ class Adam:
     def step(self, gradient: Array, rate: float) -> None:
         """Update the weights by one step against a gradient."""
         if self.mirror is not None:
-            gradient = self.mirror.symmetric_part(gradient)
+            gradient = self.mirror.symmetrize(gradient)
         self.count += 1
         self.mean += (1 - BETA_1) * (gradient - self.mean)
         self.square += (1 - BETA_2) * (gradient * gradient - self.square)

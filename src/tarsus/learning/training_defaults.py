@@ -72,7 +72,7 @@ def with_training_defaults(fields: Mapping[str, Any]) -> TrainingSpec:
 
 def _full_name(owner: str, name: str, parts: Sequence[RunPart]) -> str:
     """Prefix a parameter's name by its owner if an earlier owner has the same name."""
-    return name if resolve_assignment((name, 0), parts).whose == owner else f"{owner}.{name}"
+    return name if resolve_assignment((name, 0), parts).owner == owner else f"{owner}.{name}"
 
 
 def _text(value: float | Range) -> str:

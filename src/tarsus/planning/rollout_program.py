@@ -65,7 +65,7 @@ _PLANS: dict[str, RolloutPlan] = {}
 
 def reuse_plan(work: RolloutPlan) -> RolloutPlan:
     """Return an earlier plan with the same fingerprint, if any, so that it is traced only once."""
-    return fingerprint.reuse(_PLANS, work, CACHE_SIZE)
+    return fingerprint.find_or_add(_PLANS, work, CACHE_SIZE)
 
 
 @lru_cache(maxsize=CACHE_SIZE)
@@ -110,7 +110,7 @@ def trace_rollout(work: RolloutPlan) -> Program:
         more = done < given["steps"]
         end = {name: out[name] for name in ("q", "u", "memory", "bilateral")}
         moment = end | {"impulse": out["impulse"], "tau": tau, "clock": done * given["dt"]}
-        view = goal_view(
+        view = create_goal_view(
             work, moment, (target, targets(values["done"] - 1)), given["command"], terrain
         )
         duration = given["dt"] + ca.if_else(more, 0, goal.end)
@@ -133,7 +133,7 @@ def _order_costs(goal: Goal, view: StateView) -> list[SX]:
     return [costs[name] for name in goal.weights()]
 
 
-def goal_view(
+def create_goal_view(
     work: RolloutPlan, state: Values, targets: tuple[SX, SX], command: SX, terrain: object
 ) -> StateView:
     """Build the view of the state from which a goal computes its costs.

@@ -74,7 +74,7 @@ class PolicyController:
         if self.command.shape != (3,) or not np.isfinite(self.command).all():
             raise InvalidValue("command must be three finite numbers.", "command")
         self._q_indices, self._u_indices = self.bound.motor_indices
-        self._servos = ServoArrays.of(self.bound.servos)
+        self._servos = ServoArrays.from_servos(self.bound.servos)
         self._heights = height_function(resolve.resolve_terrain(terrain))
         self._observes_contacts = any(
             term.name == "foot_contacts" for term in self.bound.contract.ordered_terms

@@ -122,7 +122,7 @@ def measure_trials(
         touching = (gaps <= CONTACT_GAP).reshape(*shape, -1)
         values["early touchdown"] = 1 / np.maximum(swing_times(touching), 1)
     q_indices, u_indices = policy.motor_indices
-    servos = ServoArrays.of(policy.servos)
+    servos = ServoArrays.from_servos(policy.servos)
     torque = servos.demanded_torques(done.signals[:, trials], q[..., q_indices], u[..., u_indices])
     limit = np.abs(servos.torque_limits).max(axis=0)
     if np.isfinite(limit).any():

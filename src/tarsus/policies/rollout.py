@@ -154,7 +154,7 @@ def rollout(
     loop, delayed = ControlLoop(policy, count), DelayLine(worlds, contract.delay)
     period, rng = loop.period, np.random.default_rng(seed)
 
-    def noisy(observation: Observation) -> Observation:
+    def add_noise(observation: Observation) -> Observation:
         return observation + rng.normal(0, noise, observation.shape).astype(np.float32)
 
     # settle at the default joint positions
@@ -178,7 +178,7 @@ def rollout(
             worlds.heights,
             worlds.touching,
             running=running,
-            disturb=noisy if noise else None,
+            disturb=add_noise if noise else None,
         )
         delayed.drive(signals, steps)
         # falls

@@ -104,7 +104,7 @@ class ServoArrays:
     torque_limits: Array
 
     @staticmethod
-    def of(servos: tuple[Servo, ...]) -> ServoArrays:
+    def from_servos(servos: tuple[Servo, ...]) -> ServoArrays:
         """Collect gains and limits of all servos."""
         kinds = np.array([servo.kind for servo in servos])
         return ServoArrays(

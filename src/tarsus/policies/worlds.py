@@ -273,7 +273,7 @@ class PolicyEngine:
         heights = standing_heights(simulation.robot, simulation.terrain, conditions.q)
         worlds = MujocoWorlds(models, place_base(conditions.q, heights, policy))
         worlds.forward()
-        servos, gains = ServoArrays.of(policy.servos), conditions.gains[:, None]
+        servos, gains = ServoArrays.from_servos(policy.servos), conditions.gains[:, None]
         q_indices, u_indices = policy.motor_indices
 
         session = MujocoSession(worlds, dt)

@@ -104,7 +104,9 @@ def default_time_step(robot: Robot, controller: ControllerChoice) -> float:
         return DEFAULT_DT
     # joints of the legs among the soft ones
     q = gait.initial_coordinates(fitted)
-    soft = {fitted.joint_index(name) for name in _sized_gains(fitted, _key(q), DEFAULT_DT).soft}
+    soft = {
+        fitted.joint_index(name) for name in _sized_gains(fitted, _key(q), DEFAULT_DT).soft_joints
+    }
     legs = (tree.support_path(fitted, foot.body) for foot in find_feet(fitted))
     return LIGHT_FOOT_DT if any(soft & set(leg) for leg in legs) else DEFAULT_DT
 
@@ -261,13 +263,13 @@ def _size_servo_gains(
     )
     records.append(WarningRecord(text, "servos-sized", robot.name))
     # warn about what may go wrong
-    if gains.soft:
+    if gains.soft_joints:
         text = (
-            f"the servos of {join_names(gains.soft, MAX_NAMES)} are too soft to support the weight,"
-            f" because dt = {dt:g} s or the motor limits allow no more; the robot may fall. A"
-            " smaller dt allows stiffer servos at light feet."
+            f"the servos of {join_names(gains.soft_joints, MAX_NAMES)} are too soft to support the"
+            f" weight, because dt = {dt:g} s or the motor limits allow no more; the robot may fall."
+            " A smaller dt allows stiffer servos at light feet."
         )
-        records.append(WarningRecord(text, SOFT, gains.soft[0]))
+        records.append(WarningRecord(text, SOFT, gains.soft_joints[0]))
     if robot.floating and standing and not posture.is_balanced(robot, q):
         text = (
             "the center of mass is not above the contact points, so the robot will tip over."

@@ -95,7 +95,7 @@ def _collect_attributes(value: Any) -> dict[str, Any]:
     }
 
 
-def reuse(recent: dict[str, T], new: T, limit: int) -> T:
+def find_or_add(recent: dict[str, T], new: T, limit: int) -> T:
     """Return a recent value with the same fingerprint, or add and return the new one.
 
     Parameters

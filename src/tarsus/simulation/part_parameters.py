@@ -22,7 +22,7 @@ ParameterSetting = str | tuple[str, Any]
 class RunPart(NamedTuple):
     """Name of a part of a run, such as its law or gait, and the names of its parameters."""
 
-    whose: str
+    owner: str
     name: str
     parameters: Collection[str]
 
@@ -30,7 +30,7 @@ class RunPart(NamedTuple):
 class Assignment(NamedTuple):
     """A parameter and its new value: key of the part that has it, name and value."""
 
-    whose: str
+    owner: str
     name: str
     value: Any
 
@@ -114,7 +114,7 @@ def resolve_assignment(setting: ParameterSetting, parts: Sequence[RunPart]) -> A
     whose, dot, name = full.rpartition(".")
     for part in parts:
         if name in part.parameters and (not dot or whose in part[:2]):
-            return Assignment(part.whose, name, value)
+            return Assignment(part.owner, name, value)
     raise _unknown_parameter_error(full, parts)
 
 
@@ -130,7 +130,7 @@ def check_unambiguous(settings: Sequence[ParameterSetting], parts: Sequence[RunP
         name, value = split_assignment(one)
         having = [part for part in parts if name in part.parameters]
         if len(having) > 1:
-            meant = (f"{o.whose}.{name}={value} (the {o.whose} {o.name}'s)" for o in having)
+            meant = (f"{o.owner}.{name}={value} (the {o.owner} {o.name}'s)" for o in having)
             raise InvalidValue(
                 f"{name} is a parameter of several parts; write {' or '.join(meant)}.", name
             )
@@ -141,13 +141,13 @@ def _unknown_parameter_error(name: str, parts: Sequence[RunPart]) -> UnknownName
     whose = dict[str, list[str]]()
     for part in parts:
         for known in part.parameters:
-            whose.setdefault(known, []).append(f"{part.whose} {part.name}")
+            whose.setdefault(known, []).append(f"{part.owner} {part.name}")
     suggestions = closest_names(name.rpartition(".")[2], whose)
     if suggestions:
         meant = (f"{known} ({' or '.join(whose[known])})" for known in suggestions)
         hint = f"did you mean {' or '.join(meant)}?"
     else:
-        listed = [f"{', '.join(o.parameters)} ({o.whose} {o.name})" for o in parts if o.parameters]
+        listed = [f"{', '.join(o.parameters)} ({o.owner} {o.name})" for o in parts if o.parameters]
         hint = f"choose from: {'; '.join(listed)}."
     return UnknownName(f"no part of this run has a parameter named {quote(name)}; {hint}", name)
 

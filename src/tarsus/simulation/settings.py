@@ -116,14 +116,14 @@ class SettingGroup:
         Function of the worlds, the values by name and a mask (worlds,) or None, which returns the
         registers with new values. It gets all values of a call, because they may depend on each
         other.
-    lacking
+    unavailable
         Sentence about each setting that a simulation created differently would have.
     """
 
     name: str
     settings: tuple[Setting, ...]
     write: WriteSettings
-    lacking: Mapping[str, str] = field(default_factory=dict)
+    unavailable: Mapping[str, str] = field(default_factory=dict)
 
 
 class Settings:
@@ -180,8 +180,8 @@ class Settings:
     def _refusal(self, name: str) -> TarsusError:
         """Create an error for a name that cannot be set here."""
         for owner in self.owners:
-            if name in owner.lacking:
-                return IncompatibleOptions(owner.lacking[name], name)
+            if name in owner.unavailable:
+                return IncompatibleOptions(owner.unavailable[name], name)
         if name in FIXED_OPTIONS:
             text = f"{name} cannot be changed after a Simulation is created; create a new one."
             return Unsupported(text, name)

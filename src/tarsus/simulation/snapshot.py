@@ -154,8 +154,10 @@ def _create_header(plan: Plan, dt: float, registers: Mapping[str, int]) -> dict[
     return {
         "robot": _hash_entry((mechanism.name, joints), mechanism.name),
         "contacts": _hash_entry(contacts, f"{len(scene.geometry.contact_names)} candidates"),
-        "law": _hash_entry(law_identity, _with(scene.law, law)),
-        "stepper": _hash_entry((class_of(plan.stepper), stepper), _with(plan.stepper, stepper)),
+        "law": _hash_entry(law_identity, _format_with_options(scene.law, law)),
+        "stepper": _hash_entry(
+            (class_of(plan.stepper), stepper), _format_with_options(plan.stepper, stepper)
+        ),
         "controller": _hash_entry(type(plan.controller).__qualname__, name_of(plan.controller)),
         "actuators": _hash_entry((moved, plan.actuation), moved),
         "sensors": _hash_entry(sensors, ", ".join(name for name, *_ in sensors) or "none"),
@@ -179,7 +181,7 @@ def _plain(value: float | bool) -> HeaderEntry:
     return HeaderEntry(float(value), meaning, plain=True)
 
 
-def _with(part: Any, chosen: Mapping[str, Any]) -> str:
+def _format_with_options(part: Any, chosen: Mapping[str, Any]) -> str:
     """Format a part's name with its options."""
     options = ", ".join(f"{name}={value}" for name, value in chosen.items())
     return f"{name_of(part)}({options})" if options else name_of(part)

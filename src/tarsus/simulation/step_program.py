@@ -84,7 +84,7 @@ class Plan:
 
 def reuse_plan(plan: Plan) -> Plan:
     """Return an earlier plan with the same fingerprint, if any, so that it is traced only once."""
-    return fingerprint.reuse(_PLANS, plan, CACHE_SIZE)
+    return fingerprint.find_or_add(_PLANS, plan, CACHE_SIZE)
 
 
 @lru_cache(maxsize=CACHE_SIZE)
@@ -305,7 +305,7 @@ def push_force(plan: Plan, q: SX, b: Builder) -> SX:
 
 
 def varied_scene(
-    plan: Plan, made: Callable[[Mechanism], list[LinearInertia]], b: Builder
+    plan: Plan, create_inertias: Callable[[Mechanism], list[LinearInertia]], b: Builder
 ) -> tuple[Scene, list[LinearInertia]]:
     """Insert symbols into the scene and its inertias for what differs by world.
 
@@ -313,13 +313,13 @@ def varied_scene(
     ----------
     plan
         Plan of the step.
-    made
+    create_inertias
         Function that returns the inertias of a mechanism.
     b
         Builder of the program.
     """
     mechanism = varied.with_joint_parameters(plan.varied, plan.scene.mechanism, b)
-    inertias = scale_inertias(plan, made(mechanism), b)
+    inertias = scale_inertias(plan, create_inertias(mechanism), b)
     scene = (
         plan.scene
         if mechanism is plan.scene.mechanism

@@ -171,7 +171,7 @@ def parse_varied(
     TarsusError
         If a name is unknown or cannot be varied.
     """
-    requested = value if isinstance(value, Mapping) else _all_of_kinds(value)
+    requested = value if isinstance(value, Mapping) else _select_whole_kinds(value)
     varied: dict[str, Any] = {}
     for kind, names in requested.items():
         if kind not in KINDS:
@@ -188,12 +188,12 @@ def parse_varied(
     return Varied(**varied)
 
 
-def _all_of_kinds(value: str | Sequence[str]) -> dict[str, Any]:
-    names = _name_list("varied", value, "varied")
+def _select_whole_kinds(value: str | Sequence[str]) -> dict[str, Any]:
+    names = _check_name_list("varied", value, "varied")
     return {name: DEFAULT_MAX_DELAY if name == "delay" else "all" for name in names}
 
 
-def _name_list(what: str, value: Any, subject: str) -> list[str]:
+def _check_name_list(what: str, value: Any, subject: str) -> list[str]:
     """Convert one name or several to a list; raise InvalidValue for anything else."""
     if isinstance(value, str):
         return [value]
@@ -222,7 +222,7 @@ def _select_names(kind: str, value: Any, mechanism: Mechanism) -> tuple[str, ...
         )
     if isinstance(value, str) and value == "all":
         return tuple(known)
-    names = _name_list(f"{kind} in varied", value, kind)
+    names = _check_name_list(f"{kind} in varied", value, kind)
     for name in names:
         if name not in known:
             raise unknown_name_error(owner, name, known)
@@ -369,8 +369,8 @@ def initial_registers(varied: Varied, mechanism: Mechanism, controller: Any) -> 
 def varied_settings(varied: Varied, mechanism: Mechanism) -> SettingGroup:
     """Create the settings of varied quantities (`tarsus.simulation.settings`).
 
-    Each takes one value, one per world, or {name: one, or one per world}. The value of a com has
-    shape (3,), that of an inertia about the com (3, 3).
+    A setting takes one value for all worlds or one per world, or a mapping from names to such
+    values. A center of mass has shape (3,), an inertia about it (3, 3).
     """
     longest = "for longer delays create the simulation with varied={'delay': STEPS}"
     settings = {kind: KINDS[kind][1] for kind in varied.names}
@@ -391,7 +391,7 @@ def varied_settings(varied: Varied, mechanism: Mechanism) -> SettingGroup:
             if kind not in INERTIAL_KINDS
         }
         if any(kind in INERTIAL_KINDS for kind in values):
-            values_by_register["varied.inertia"] = _inertia_register(
+            values_by_register["varied.inertia"] = _compute_inertia_register(
                 varied, values, mechanism, worlds
             )
         return values_by_register
@@ -408,16 +408,16 @@ def _set_columns(varied: Varied, setting: Setting, new_values: Any, worlds: Back
     if setting.name == "delay":
         values[:, 0] = to_numpy(worlds, setting.read(new_values, worlds))
         return values
-    for name, value in _by_name(setting.name, new_values, names).items():
+    for name, value in _values_by_name(setting.name, new_values, names).items():
         values[:, names.index(name)] = to_numpy(worlds, setting.read(value, worlds, name))
     return values
 
 
-def _by_name(kind: str, value: Any, names: tuple[str, ...]) -> Mapping[str, Any]:
+def _values_by_name(kind: str, value: Any, names: tuple[str, ...]) -> Mapping[str, Any]:
     return values_by_name(f"{KINDS[kind][0]} with a varied {kind}", value, names)
 
 
-def _inertia_register(
+def _compute_inertia_register(
     varied: Varied, new_values: Mapping[str, Any], mechanism: Mechanism, worlds: Backend
 ) -> Array:
     """Compute the register of inertia changes: new masses, then coms, then inertia tensors."""
@@ -426,7 +426,7 @@ def _inertia_register(
     for kind in INERTIAL_KINDS:
         if kind not in new_values:
             continue
-        for name, value in _by_name(kind, new_values[kind], getattr(varied, kind)).items():
+        for name, value in _values_by_name(kind, new_values[kind], getattr(varied, kind)).items():
             i = mechanism.body_index(name)
             start = INERTIAL_COUNT * bodies.index(i)
             setting = KINDS[kind][1]
@@ -477,11 +477,11 @@ def _linear_parameters(inertia: Inertia) -> Array:
     return np.array([m, *(m * c), *tensor[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]]])
 
 
-def _add_change(made: Inertia, change: Array) -> Inertia:
+def _add_change(inertia: Inertia, change: Array) -> Inertia:
     """Add a change to the ten linear parameters of an inertia."""
     if not change.any():
-        return made
-    m, x, y, z, xx, yy, zz, xy, xz, yz = _linear_parameters(made) + change
-    c = np.array([x, y, z]) / m if m > 0 else made.com
+        return inertia
+    m, x, y, z, xx, yy, zz, xy, xz, yz = _linear_parameters(inertia) + change
+    c = np.array([x, y, z]) / m if m > 0 else inertia.com
     tensor = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
     return Inertia(m, c, tensor - m * (c @ c * np.eye(3) - np.outer(c, c)))

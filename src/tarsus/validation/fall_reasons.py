@@ -61,7 +61,7 @@ def find_fall_reasons(simulation: Simulation, file_servos: bool) -> list[str]:
     if not posture.is_balanced(robot, q):
         causes.append("center of mass not above the feet")
     if not file_servos and robot.actuators:
-        soft = servo.size_gains(robot, q, standing, simulation.dt).soft
+        soft = servo.size_gains(robot, q, standing, simulation.dt).soft_joints
         if soft:
             causes.append(f"servos softer than gravity: {join_names(soft, MAX_LISTED)}")
     deflections = spring_deflections(robot, q)

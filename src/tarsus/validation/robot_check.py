@@ -164,7 +164,7 @@ def _row(name: str, file: str, seconds: float, options: Mapping[str, Any]) -> Ch
 def _try_servos(name: str, file: str, robot: Robot, seconds: float) -> CheckedRobot:
     """Try servos and steps until the robot stands; return the first result if it never does."""
     tries: list[CheckedRobot] = []
-    for file_servos in (True, False) if _by_own_servos(robot) else (False,):
+    for file_servos in (True, False) if _has_standing_servos(robot) else (False,):
         for dt in STEPS:
             tries.append(_simulate_standing(name, file, robot, dt, seconds, file_servos))
             if not tries[-1].passed:
@@ -175,7 +175,7 @@ def _try_servos(name: str, file: str, robot: Robot, seconds: float) -> CheckedRo
     return tries[0]
 
 
-def _by_own_servos(robot: Robot) -> bool:
+def _has_standing_servos(robot: Robot) -> bool:
     """Return whether the file has a standing keyframe and servos that are all simulated."""
     known = {name.lower() for name in robot.signals}
     servos = any(a.has_kp for a in robot.file_actuators)

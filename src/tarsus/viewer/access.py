@@ -90,7 +90,7 @@ class Guard:
     def __init__(self, address: Address) -> None:
         allowed = [_host_name(name) for name in address.allowed]
         self._host = address.host
-        self.everywhere, local = _reach(address.host)
+        self.everywhere, local = _classify_host(address.host)
         names = {socket.gethostname().lower(), socket.getfqdn().lower()}
         self._allowed = frozenset(allowed)
         self._names = LOCAL | {address.host.lower()} | self._allowed
@@ -105,7 +105,7 @@ class Guard:
         host = "localhost" if host in LOCAL else f"[{host}]" if ":" in host else host
         return f"http://{host}:{port}" + (f"/?token={self.token}" if self.token else "")
 
-    def refusal(self, headers: Any, query: str = "") -> str | None:
+    def rejection_reason(self, headers: Any, query: str = "") -> str | None:
         """Return the reason to reject a request with these headers and query, or None."""
         hosts, origins = headers.get_all("Host"), headers.get_all("Origin")
         host = _parse_host(hosts[0]) if len(hosts) == 1 else None
@@ -149,7 +149,7 @@ class Guard:
 
         def answer(connection: Any, request: Any) -> Any:
             query = request.path.partition("?")[2]
-            reason = self.refusal(request.headers, query)
+            reason = self.rejection_reason(request.headers, query)
             if reason is not None:
                 text = f"Access denied: {reason}\n".encode()
                 kind = {"Content-Type": "text/plain; charset=utf-8"}
@@ -235,7 +235,7 @@ def _is_address(name: str) -> bool:
     return True
 
 
-def _reach(host: str) -> tuple[bool, bool]:
+def _classify_host(host: str) -> tuple[bool, bool]:
     """Return whether a host means all addresses of this machine, and whether it is local only."""
     addresses = [ip_address(info[4][0]) for info in _addresses(host)]
     everywhere = any(address.is_unspecified for address in addresses)

@@ -48,7 +48,7 @@ class ExtraWorlds:
         vary: Mapping[str, tuple[float, float]],
     ) -> None:
         self.simulation, self._vary = simulation, dict(vary)
-        self._actor = page.actor(
+        self._actor = page.add_actor(
             "others", drawn_shapes(simulation.robot), simulation.worlds, 1.0, shadows=False
         )
         self._poses = BodyPoses(simulation.robot, simulation.worlds)

@@ -56,17 +56,17 @@ def run_figure(log: xr.Dataset, title: str) -> Figure:
     axes[0].sharex(axes[1])
     # motion
     if floating:
-        _position(axes[0], log)
-        _attitude(axes[1], log)
+        _draw_position(axes[0], log)
+        _draw_attitude(axes[1], log)
     else:
-        _joints(axes[0], log)
+        _draw_joints(axes[0], log)
         _plot_torques(axes[1], log)
     # contacts
     if feet:
         dt = log.attrs["dt"]
         end = log.isel(time=slice(-round(min(CONTACT_DURATION, log.sizes["time"] * dt) / dt), None))
         axes[2].sharex(axes[3])
-        _forces(axes[2], end, feet)
+        _draw_forces(axes[2], end, feet)
         _draw_phases(axes[3], end, feet)
     # labels
     axes[-1].set_xlabel("time / s")
@@ -102,7 +102,7 @@ def _find_busiest_contacts(log: xr.Dataset) -> list[int]:
     return np.sort(np.argsort(-impulse, kind="stable")[:MAX_FEET]).tolist()
 
 
-def _position(ax: Axes, log: xr.Dataset) -> None:
+def _draw_position(ax: Axes, log: xr.Dataset) -> None:
     time, q = log["time"].values, log["q"].values
     for k, name in enumerate("xy"):
         ax.plot(time, q[:, k], color=COLORS[k], label=f"{name} (left)")
@@ -117,7 +117,7 @@ def _position(ax: Axes, log: xr.Dataset) -> None:
     ax.legend(handles, [str(h.get_label()) for h in handles], ncols=3, **LEGEND_ABOVE)
 
 
-def _attitude(ax: Axes, log: xr.Dataset) -> None:
+def _draw_attitude(ax: Axes, log: xr.Dataset) -> None:
     angles = np.rad2deg(trunk_angles(log).values)
     for color, k, name in zip(COLORS, (2, 1, 0), ("roll", "pitch", "yaw"), strict=False):
         ax.plot(log["time"].values, angles[:, k], color=color, label=name, lw=1.2)
@@ -125,7 +125,7 @@ def _attitude(ax: Axes, log: xr.Dataset) -> None:
     ax.legend(ncols=3, **LEGEND_ABOVE)
 
 
-def _joints(ax: Axes, log: xr.Dataset) -> None:
+def _draw_joints(ax: Axes, log: xr.Dataset) -> None:
     _plot_lines(ax, log["time"].values, log["q"].values, log["coordinate"].values)
     ax.set_ylabel("joint position / rad, m")
 
@@ -150,7 +150,7 @@ def _plot_lines(ax: Axes, time: Array, values: Array, names: Array) -> None:
     ax.legend(**LEGEND_BESIDE)
 
 
-def _forces(ax: Axes, log: xr.Dataset, feet: list[int]) -> None:
+def _draw_forces(ax: Axes, log: xr.Dataset, feet: list[int]) -> None:
     names = shorten([str(log["contact"].values[k]) for k in feet])
     for color, k, name in zip(COLORS, feet, names, strict=False):
         normal = log["force_contact"].isel(contact=k, axis=0).values

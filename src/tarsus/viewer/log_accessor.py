@@ -239,7 +239,7 @@ class LogAccessor:
             names = (str(log.attrs.get(name, "")) for name in ("robot", "law"))
             plot = figure.run_figure(log, ", ".join(text for text in names if text))
         else:
-            plot = getattr(log_figures, what)(getattr(self, what)(), log)
+            plot = getattr(log_figures, f"draw_{what}")(getattr(self, what)(), log)
         if to is not None:
             figure.save(plot, Path(to))
         return plot

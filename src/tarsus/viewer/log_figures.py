@@ -42,7 +42,7 @@ def _find_busiest_contacts(log: xr.Dataset) -> list[str]:
     return [str(log["contact"].values[k]) for k in largest]
 
 
-def feet(feet: xr.Dataset, log: xr.Dataset) -> Figure:
+def draw_feet(feet: xr.Dataset, log: xr.Dataset) -> Figure:
     """Plot height, normal force and friction use of the contacts with the largest impulses."""
     figure, axes = _axes(3, log, "feet")
     names = _find_busiest_contacts(log)
@@ -60,7 +60,7 @@ def feet(feet: xr.Dataset, log: xr.Dataset) -> Figure:
     return figure
 
 
-def phases(phases: pd.DataFrame, log: xr.Dataset) -> Figure:
+def draw_phases(phases: pd.DataFrame, log: xr.Dataset) -> Figure:
     """Plot the stances of the contacts with the largest impulses as bars, pale during slip."""
     names, dt = _find_busiest_contacts(log), float(log.attrs["dt"])
     figure = Figure(figsize=(WIDTH, 1.2 + 0.3 * max(len(names), 1)), layout="constrained")
@@ -82,7 +82,7 @@ def phases(phases: pd.DataFrame, log: xr.Dataset) -> Figure:
     return figure
 
 
-def energy(energy: xr.Dataset, log: xr.Dataset) -> Figure:
+def draw_energy(energy: xr.Dataset, log: xr.Dataset) -> Figure:
     """Plot the terms of the energy ledger since the start, and the change of the total energy."""
     figure, (ax,) = _axes(1, log, "energy balance since the start")
     figure.set_figheight(4.2)
@@ -102,7 +102,7 @@ def energy(energy: xr.Dataset, log: xr.Dataset) -> Figure:
     return figure
 
 
-def trunk(trunk: xr.Dataset, log: xr.Dataset) -> Figure:
+def draw_trunk(trunk: xr.Dataset, log: xr.Dataset) -> Figure:
     """Plot position, attitude, velocity and angular velocity of the trunk."""
     figure, axes = _axes(4, log, "trunk")
     time = trunk["time"]

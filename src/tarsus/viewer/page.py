@@ -249,7 +249,7 @@ class Page:
         self.scene.world_axes.visible = False
         self._stage = self.scene.add_frame("/stage", show_axes=False)
 
-    def ground(self, level: float | None, shapes: Sequence[DrawnShape]) -> None:
+    def add_ground(self, level: float | None, shapes: Sequence[DrawnShape]) -> None:
         """Add the ground: a plane at the height `level` in m, if any, and shapes in the world."""
         if level is not None:
             self.scene.add_grid(
@@ -275,7 +275,7 @@ class Page:
                 side="double",
             )
 
-    def actor(
+    def add_actor(
         self,
         name: str,
         shapes: Sequence[DrawnShape],
@@ -309,7 +309,7 @@ class Page:
         camera.position = tuple(map(float, middle + size * np.array([2.2, -3.2, 1.2])))
         camera.up, camera.fov = (0.0, 0.0, 1.0), float(np.deg2rad(42.0))
 
-    def shadows(self, cast: bool) -> None:
+    def set_shadows(self, cast: bool) -> None:
         """Switch shadows on or off; without a GPU, pages run smoothly only without them."""
         self.scene.configure_default_lights(enabled=True, cast_shadow=cast)
 
@@ -317,7 +317,7 @@ class Page:
         """Shift the stage so that the camera looks at a position (3,) of the world."""
         self._stage.position = (-float(position[0]), -float(position[1]), 0.0)
 
-    def legend(self) -> None:
+    def add_legend(self) -> None:
         """Add a legend for the colors of the contacts."""
         dots = []
         for word, color in PHASES.values():
@@ -326,7 +326,7 @@ class Page:
         text = " &nbsp; ".join(dots)
         self.gui.add_html(f'<div style="font-size:0.8em;padding:0.3em 1em">{text}</div>')
 
-    def announce(self) -> None:
+    def print_url(self) -> None:
         """Print the URL, and open it on a machine with a desktop."""
         print(f"open {self.url} in a browser (Ctrl-C stops)", file=sys.stderr, flush=True)
         desktop = sys.platform in ("win32", "darwin") or os.environ.get("DISPLAY")

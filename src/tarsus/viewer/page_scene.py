@@ -34,7 +34,7 @@ class PageScene:
 
     def __init__(self, page: Page, track: Track) -> None:
         self.page, self._robot = page, track.robot
-        self.actor: Actor = page.actor("robot", drawn_shapes(track.robot))
+        self.actor: Actor = page.add_actor("robot", drawn_shapes(track.robot))
         self.contacts = ContactMarkers(page.scene, Scale(track.size, track.weight))
         self._others: list[Actor] = []
         x, y, z = track.base()[0]
@@ -42,7 +42,7 @@ class PageScene:
 
     def add_ground(self, terrain: Terrain, path: Array) -> None:
         """Add the ground around a path (n, 2) in m."""
-        self.page.ground(level_height(terrain), ground_shapes(terrain, path))
+        self.page.add_ground(level_height(terrain), ground_shapes(terrain, path))
 
     def add_others(self, actors: Sequence[Actor]) -> None:
         """Add other robots, which a switch can hide."""
@@ -56,8 +56,8 @@ class PageScene:
             arrows = gui.add_checkbox("Contact forces", True)
             cones = gui.add_checkbox("Friction cones", True)
             shadows = gui.add_checkbox("Shadows", True)
-            shadows.on_update(lambda _: self.page.shadows(shadows.value))
-            self.page.legend()
+            shadows.on_update(lambda _: self.page.set_shadows(shadows.value))
+            self.page.add_legend()
             if self._others:
                 others = gui.add_checkbox("Other robots", True)
 
@@ -100,13 +100,13 @@ def run_loop(draw: Callable[[float], None], until: Callable[[], bool] = lambda: 
 
 
 def serve_page(
-    title: str, address: Address | None, made: Callable[[Page], Callable[[], None]]
+    title: str, address: Address | None, build: Callable[[Page], Callable[[], None]]
 ) -> int:
-    """Run the content of `made` on a page until Ctrl-C; return the exit code 0."""
+    """Run the content of `build` on a page until Ctrl-C; return the exit code 0."""
     page = Page(title, address)
     try:
-        run = made(page)
-        page.announce()
+        run = build(page)
+        page.print_url()
         run()
     except KeyboardInterrupt:
         return 0

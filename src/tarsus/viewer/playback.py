@@ -59,7 +59,7 @@ class Playback:
             if count:
                 shapes = drawn_shapes(track.robot)
                 opacity = OVERLAY_OPACITY if count <= MAX_OVERLAID else 1.0
-                actor = self.page.actor(f"other/{number}", shapes, count, opacity)
+                actor = self.page.add_actor(f"other/{number}", shapes, count, opacity)
                 others.append((track, worlds, actor))
         self._scene.add_others([actor for _, _, actor in others])
         return others

@@ -51,7 +51,7 @@ class Table1(Exhibit):
     needs: ClassVar[tuple[str, ...]] = ("figure6",)
 
     def measure(self, task: Task) -> Finding:
-        limits = task.found["figure6"].data["iterations"]
+        limits = task.findings["figure6"].data["iterations"]
         steps: dict[tuple[str, str], RecordedSteps] = {}
         for c in select_configurations(task.quick):
             task.on_progress(f"compiling {c.name}")

@@ -68,14 +68,14 @@ class DropCase:
     """One drop: scenario, free or held legs, restitution and friction."""
 
     scenario: Scenario
-    held: bool
+    legs_held: bool
     e: float
     mu: float
 
     @property
     def name(self) -> str:
         """Description of the case."""
-        return f"{'held' if self.held else 'free'}, e {self.e:g}, mu {self.mu:g}"
+        return f"{'held' if self.legs_held else 'free'}, e {self.e:g}, mu {self.mu:g}"
 
 
 CASES = tuple(
@@ -88,7 +88,7 @@ CASES = tuple(
 
 
 @dataclass(frozen=True)
-class HeldServo(Stand):
+class SwitchedServo(Stand):
     """Joint servo that command `hold` turns on (1) or off (0)."""
 
     commands: ClassVar[Mapping[str, float]] = {"hold": 1.0}
@@ -106,7 +106,7 @@ def load_hyq() -> Robot:
     return replace(robot, actuators=tuple(strong))
 
 
-HOLD = HeldServo(kp=KP, kd=KD)
+HOLD = SwitchedServo(kp=KP, kd=KD)
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,7 +152,7 @@ def simulation(
     contacts
         Names of the contact candidates to simulate.
     held
-        Whether servos lock the legs in the cases with `DropCase.held`; False: free legs in all
+        Whether servos lock the legs in the cases with `DropCase.legs_held`; False: free legs in all
         cases.
     """
     created = Simulation(
@@ -168,7 +168,7 @@ def simulation(
     )
     created.set(
         q=np.array([start_posture(load_hyq(), case.scenario) for case in drop_ground.cases]),
-        command={"hold": [float(held and case.held) for case in drop_ground.cases]},
+        command={"hold": [float(held and case.legs_held) for case in drop_ground.cases]},
     )
     return created
 

@@ -93,7 +93,7 @@ def _complementarity(run: DropRun, world: int) -> dict[str, float]:
     feet = [run.contacts.index(foot) for foot in FEET]
     force, q, u = run.force[:, world][:, feet], run.q[:, world], run.u[:, world]
     early = run.time < CASES[world].scenario.fall + STANCE
-    quiet = ~run.has_impact[:, world] & (early | CASES[world].held)
+    quiet = ~run.has_impact[:, world] & (early | CASES[world].legs_held)
     steps = np.nonzero(quiet[1:] & quiet[:-1] & (force[:-1] > 0).any(axis=1))[0] + 1
     # normal velocities of the feet at their ends
     up = normal(CASES[world].scenario.ground)

@@ -75,7 +75,7 @@ class DropOutcome:
             len(impacts.time),
             max(-float(run.gap[until_stance, world][:, feet].min()), 0.0),
             float(np.abs(com[until_stance, :2] - com[0, :2]).max()),
-            float(np.abs(along - acceleration)[until_stance | case.held].max()),
+            float(np.abs(along - acceleration)[until_stance | case.legs_held].max()),
             float(along[-1] / run.time[-1]),
             float(np.abs(run.tau[:, world]).max()),
             float(np.abs(run.u[-1, world]).max()),

@@ -150,8 +150,8 @@ class Scenario1(_Drop):
     )
 
     def scenario_checks(self, outcomes: Mapping[int, DropOutcome], quick: bool) -> list[Check]:
-        free = [w for k, w in outcomes.items() if CASES[k].mu == 0 and not CASES[k].held]
-        held = [w for k, w in outcomes.items() if CASES[k].mu == 0 and CASES[k].held]
+        free = [w for k, w in outcomes.items() if CASES[k].mu == 0 and not CASES[k].legs_held]
+        held = [w for k, w in outcomes.items() if CASES[k].mu == 0 and CASES[k].legs_held]
         free_motion, held_motion = (max(w.sideways for w in group) for group in (free, held))
         return [
             Check(
@@ -193,7 +193,7 @@ class Scenario2(_Drop):
             )
         ]  # fmt: skip
         if not quick:
-            rests = [w for k, w in outcomes.items() if CASES[k].mu and CASES[k].held]
+            rests = [w for k, w in outcomes.items() if CASES[k].mu and CASES[k].legs_held]
             last = max(w.final_speed for w in rests)
             checks.append(
                 Check("held legs, mu 0.6: it comes to rest", last < 0.05, f"{last:.1e} m/s, rad/s")

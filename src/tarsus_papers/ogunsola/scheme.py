@@ -61,7 +61,9 @@ class Scheme(Exhibit):
                 runs.append(_time_stepping_path(law, dt))
             for k in WORLDS:
                 distances[law][_name(k)] = [
-                    None if CASES[k].held and dt > MAX_SERVO_STEP else _distance(run, reference, k)
+                    None
+                    if CASES[k].legs_held and dt > MAX_SERVO_STEP
+                    else _distance(run, reference, k)
                     for dt, run in zip(steps, runs, strict=True)
                 ]
         # order of convergence
@@ -158,4 +160,4 @@ def _order(steps: Sequence[float], errors: Sequence[float | None]) -> float:
 
 def _name(world: int) -> str:
     case = CASES[world]
-    return f"{case.scenario.name}, {'held' if case.held else 'free'}"
+    return f"{case.scenario.name}, {'held' if case.legs_held else 'free'}"

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 EULER = "symplectic_euler"
 INNER_STEPPERS = ("midpoint", EULER, "heun", "rk4")
 QUICK = INNER_STEPPERS[:1]
-WORLD = next(k for k, c in enumerate(CASES) if c.scenario.name == "scenario2" and not c.held)
+WORLD = next(k for k, c in enumerate(CASES) if c.scenario.name == "scenario2" and not c.legs_held)
 END = 0.36  # s: all feet have landed, but the free legs have not folded
 STEPS = (4e-3, 2e-3, 1e-3, 5e-4)  # s
 HIND = "RH_foot"

@@ -28,7 +28,7 @@ from tarsus.planning.methods.base import Proposal, SamplingMethod
 from tarsus.planning.methods.cem import CEM
 from tarsus.planning.methods.mppi import MPPI
 from tarsus.planning.planner import GOALS, METHODS
-from tarsus.planning.rollout_program import RolloutPlan, goal_view
+from tarsus.planning.rollout_program import RolloutPlan, create_goal_view
 from tarsus.planning.strides import strides
 from tarsus.planning.timing import PlanTiming
 
@@ -158,7 +158,7 @@ def _costs(planner: tarsus.Planner) -> ca.Function:
     command, still = ca.SX.sym("command", len(work.goal.commands())), ca.SX.zeros(n)
     now = {"q": q, "u": u, "tau": tau, "clock": ca.SX(0)}
     now["impulse"] = ca.SX.sym("impulse", 3 * work.scene.geometry.report_count)
-    seen = goal_view(work, now, (still, still), command, None)
+    seen = create_goal_view(work, now, (still, still), command, None)
     costs = work.goal.all_costs(seen)
     given = [q, u, tau, command, now["impulse"]]
     return ca.Function("costs", given, [ca.vertcat(*(costs[k] for k in work.goal.weights()))])
@@ -280,7 +280,7 @@ def test_paired_legs_move_equally() -> None:
     drawn = np.random.default_rng(8).normal(size=12).astype(np.float32)
     for pairing, kept in zip(found, ((1, -1), (-1, 1), (-1, -1)), strict=True):
         q = np.array(robot.keyframes["stand"])
-        q[7:] += 0.3 * pairing.symmetric_part(drawn)
+        q[7:] += 0.3 * pairing.symmetrize(drawn)
         feet = {
             name: robot.position(q, f"{name}_foot") - q[:3] for name in ("FR", "FL", "HR", "HL")
         }
@@ -310,7 +310,7 @@ def test_costs_have_weights_and_are_not_negative(name: str) -> None:
     now["impulse"] = ca.SX.zeros(3 * scene.geometry.report_count)
     command = ca.SX(ca.DM(list(goal.commands().values())))
     p = type("Known", (), {k: ca.SX(ca.DM(v)) for k, v in ground.parameters().items()})
-    seen = goal_view(plan, now, (ca.SX.zeros(n), ca.SX.zeros(n)), command, p)
+    seen = create_goal_view(plan, now, (ca.SX.zeros(n), ca.SX.zeros(n)), command, p)
     costs = goal.all_costs(seen)
     assert set(costs) == set(goal.weights())
     look = ca.Function("look", [q, u], [ca.vertcat(*costs.values())])

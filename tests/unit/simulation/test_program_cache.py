@@ -24,7 +24,7 @@ from tarsus.program.ir.program import Program
 from tarsus.program.ir.serialization import deserialize, serialize
 from tarsus.program.run import cache as disk
 from tarsus.simulation import program_cache
-from tarsus.simulation.fingerprint import fingerprint, reuse
+from tarsus.simulation.fingerprint import find_or_add, fingerprint
 from tarsus.simulation.program_cache import cache_key, cached_program
 from tarsus.simulation.step_program import Plan, trace_step
 from tarsus.stepping import joints
@@ -189,9 +189,9 @@ def test_foreign_objects_compare_by_identity() -> None:
 def test_recent_values_are_shared() -> None:
     recent: dict[str, Slope] = {}
     steep, flat = Slope(0.3), Slope(0.1)
-    assert reuse(recent, steep, 2) is steep and reuse(recent, flat, 2) is flat
-    assert reuse(recent, Slope(0.3), 2) is steep
+    assert find_or_add(recent, steep, 2) is steep and find_or_add(recent, flat, 2) is flat
+    assert find_or_add(recent, Slope(0.3), 2) is steep
     third = Slope(0.2)
-    assert reuse(recent, third, 2) is third and len(recent) == 2
+    assert find_or_add(recent, third, 2) is third and len(recent) == 2
     again = Slope(0.1)  # used before the others
-    assert reuse(recent, again, 2) is again
+    assert find_or_add(recent, again, 2) is again

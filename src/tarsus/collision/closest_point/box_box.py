@@ -149,14 +149,14 @@ class _RelativePose:
     ----------
     middle, axes : SX
         Middle (3,), m, and axes (3, 3), as columns.
-    mine, other : SX
+    own_half, other_half : SX
         Half edges (3,) of the box in whose frame the vectors are, and of the other box, m.
     """
 
     middle: SX
     axes: SX
-    mine: SX
-    other: SX
+    own_half: SX
+    other_half: SX
 
 
 def find_face_pair(first: Block, second: Block) -> FacePair:
@@ -174,7 +174,12 @@ def find_face_pair(first: Block, second: Block) -> FacePair:
     # the reference box, with the axis of its normal first
     pose = [
         ca.if_else(of_second, y, x)
-        for x, y in ((a.middle, b.middle), (a.axes, b.axes), (a.mine, b.mine), (a.other, b.other))
+        for x, y in (
+            (a.middle, b.middle),
+            (a.axes, b.axes),
+            (a.own_half, b.own_half),
+            (a.other_half, b.other_half),
+        )
     ]
     middle, axes, half = (_cycle_rows(k, part) for part in pose[:3])
     rotation = ca.if_else(of_second, second.rotation, first.rotation)
@@ -219,7 +224,7 @@ def _relative_poses(first: Block, second: Block) -> tuple[_RelativePose, _Relati
 
 def _find_largest_face_gap(pose: _RelativePose) -> tuple[SX, SX]:
     """Find the largest gap along a face normal of the first box, m, and the normal's index."""
-    reach = pose.mine + ca.mtimes(ca.fabs(pose.axes), pose.other)
+    reach = pose.own_half + ca.mtimes(ca.fabs(pose.axes), pose.other_half)
     gaps = ca.fabs(pose.middle) - reach
     best, index = gaps[0], SX(0)
     for k in (1, 2):
@@ -241,8 +246,10 @@ def _find_largest_edge_gap(pose: _RelativePose, first: Block, second: Block) -> 
         for j in range(3):
             j1, j2 = (j + 1) % 3, (j + 2) % 3
             square = 1 - C[i, j] * C[i, j]
-            reach = pose.mine[i1] * ca.fabs(C[i2, j]) + pose.mine[i2] * ca.fabs(C[i1, j])
-            reach += pose.other[j1] * ca.fabs(C[i, j2]) + pose.other[j2] * ca.fabs(C[i, j1])
+            reach = pose.own_half[i1] * ca.fabs(C[i2, j]) + pose.own_half[i2] * ca.fabs(C[i1, j])
+            reach += pose.other_half[j1] * ca.fabs(C[i, j2]) + pose.other_half[j2] * ca.fabs(
+                C[i, j1]
+            )
             separation = ca.fabs(t[i2] * C[i1, j] - t[i1] * C[i2, j]) - reach
             gap = separation / ca.sqrt(ca.fmax(square, MIN_CROSS_SQUARE))
             more = ca.logic_and(square > MIN_CROSS_SQUARE, gap > best)

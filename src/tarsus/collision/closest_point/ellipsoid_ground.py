@@ -105,7 +105,7 @@ class Search:
     ----------
     s
         Unit vector (3,).
-    missed
+    residual
         Residual (3,) of its equation.
     distance
         Distance to the ground, m.
@@ -114,25 +114,27 @@ class Search:
     """
 
     s: SX
-    missed: SX
+    residual: SX
     distance: SX
     step: SX
 
     def next_point(self, max_step: float) -> SX:
         """Compute the next s to evaluate, at most `max_step` away."""
-        length = ca.sqrt(ca.sumsqr(self.missed) + MIN_SQUARE)
-        return _unit(self.s + ca.fmin(self.step, max_step / length) * self.missed)
+        length = ca.sqrt(ca.sumsqr(self.residual) + MIN_SQUARE)
+        return _unit(self.s + ca.fmin(self.step, max_step / length) * self.residual)
 
     def select_better(self, s: SX, missed: SX, distance: SX) -> Search:
         """Select the evaluation at `s` if the ground is closer there, else shorten the step."""
-        move, change = s - self.s, missed - self.missed
+        move, change = s - self.s, missed - self.residual
         squared, curvature = ca.sumsqr(move), -ca.dot(move, change)
         is_valid = ca.logic_and(curvature > MIN_CURVATURE * squared, squared > MIN_SQUARE)
         step = ca.if_else(is_valid, squared / ca.fmax(curvature, MIN_SQUARE), 1)
-        last_step = ca.sqrt(squared / (ca.sumsqr(self.missed) + MIN_SQUARE))
+        last_step = ca.sqrt(squared / (ca.sumsqr(self.residual) + MIN_SQUARE))
         shorter = ca.fmin(SHRINK * last_step, step)
         pairs = zip(
-            (self.s, self.missed, self.distance, shorter), (s, missed, distance, step), strict=True
+            (self.s, self.residual, self.distance, shorter),
+            (s, missed, distance, step),
+            strict=True,
         )
         return Search(*(ca.if_else(distance > self.distance, old, new) for old, new in pairs))
 
@@ -264,7 +266,7 @@ def _searches(values: Values) -> list[Search]:
 
 def _has_open(searches: list[Search]) -> SX:
     """Return 1 while one of the searches has not converged."""
-    return reduce(ca.fmax, (ca.sumsqr(search.missed) for search in searches)) > TOLERANCE**2
+    return reduce(ca.fmax, (ca.sumsqr(search.residual) for search in searches)) > TOLERANCE**2
 
 
 def _unit(vector: SX) -> SX:

@@ -115,7 +115,7 @@ class FacePoint:
     ----------
     position : SX
         (2,): position, m along length and width from the middle.
-    falls : SX
+    descent : SX
         (2,): negative gradient of the distance; components that point out of the face are zero.
     distance : SX
         Distance to the ground, m.
@@ -124,17 +124,17 @@ class FacePoint:
     """
 
     position: SX
-    falls: SX
+    descent: SX
     distance: SX
     step: SX
 
     def select_closer(self, other: FacePoint) -> FacePoint:
         """Return `other` if the ground is closer there, else this point with a shorter step."""
-        move, change = other.position - self.position, self.falls - other.falls
+        move, change = other.position - self.position, self.descent - other.descent
         squared, curvature = ca.sumsqr(move), ca.dot(move, change)
         is_valid = ca.logic_and(curvature > 0, squared > MIN_LENGTH**2)
         longer = ca.if_else(is_valid, squared / ca.fmax(curvature, MIN_LENGTH), 2 * self.step)
-        last_step = ca.sqrt(squared / (ca.sumsqr(self.falls) + MIN_LENGTH**2))
+        last_step = ca.sqrt(squared / (ca.sumsqr(self.descent) + MIN_LENGTH**2))
         points = replace(other, step=longer), replace(self, step=SHRINK * last_step)
         both = zip(*(vars(point).values() for point in points), strict=True)
         return FacePoint(*(ca.if_else(other.distance > self.distance, b, a) for a, b in both))
@@ -162,11 +162,11 @@ def closest_inside(
 
     def descend(values: Values) -> tuple[Values, SX]:
         last = FacePoint(**values)
-        slope = ca.sqrt(ca.sumsqr(last.falls) + MIN_LENGTH**2)
-        step = ca.fmin(last.step, MAX_STEP * sizes[1] / slope) * last.falls
+        slope = ca.sqrt(ca.sumsqr(last.descent) + MIN_LENGTH**2)
+        step = ca.fmin(last.step, MAX_STEP * sizes[1] / slope) * last.descent
         inside = ca.fmax(-sizes, ca.fmin(last.position + step, sizes))
         new = last.select_closer(_evaluate(geometry, terrain, face, inside, last.step))
-        return vars(new), ca.sumsqr(new.falls) > SLOPE_TOLERANCE**2
+        return vars(new), ca.sumsqr(new.descent) > SLOPE_TOLERANCE**2
 
     end = FacePoint(**run_rounds(vars(begin), descend, ROUNDS, SX(1), builder))
     is_peak = _is_peak(geometry, terrain, face, end)
@@ -217,7 +217,7 @@ def _is_peak(geometry: Geometry, terrain: object, face: Face, end: FacePoint) ->
     least = mean - ca.sqrt(((a - d) / 2) ** 2 + cross**2 + MIN_LENGTH**2)
     out = ca.cross(face.half, face.across)
     facing = -ca.dot(normals[0], out) > MIN_FACING * ca.sqrt(ca.sumsqr(out) + MIN_LENGTH**2)
-    flat = ca.sumsqr(end.falls) < MAX_SLOPE**2
+    flat = ca.sumsqr(end.descent) < MAX_SLOPE**2
     relative = ca.fabs(end.position) / sizes
     within = ca.if_else(
         face.round,

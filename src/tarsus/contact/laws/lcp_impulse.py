@@ -78,7 +78,7 @@ class LcpImpulse(HardLaw):
         """Extrapolate the velocity of a pressing contact to the end of the step."""
         return ca.if_else(memory[0] > 0, self.half_step_change(contact, dt), 0)
 
-    def _free(self, problem: ContactProblem, i: int, p: Any, memory: SX) -> SX:
+    def _free_velocity(self, problem: ContactProblem, i: int, p: Any, memory: SX) -> SX:
         """Compute the free velocity (3,), m/s, that must not become an approach."""
         change = self.correction(problem.contacts[i], p, self.memory_of(memory, i), problem.dt)
         return problem.free[i] + ca.vertcat(closing_speed(problem, i), 0, 0) + change
@@ -89,7 +89,7 @@ class LcpImpulse(HardLaw):
         # computed once for both cases: closed contacts, free velocities, friction
         n, contacts = problem.n, problem.contacts
         closed = entries(builder.store("closed", ca.vertcat(*problem.active)))
-        G, free = problem.G, [self._free(problem, i, p, memory) for i in range(n)]
+        G, free = problem.G, [self._free_velocity(problem, i, p, memory) for i in range(n)]
         free = triples(builder.store("free", ca.vertcat(*free)))
         problem = replace(problem, active=closed, free=free, make_delassus=lambda: G)
         mu = [contact.friction * p.mu for contact in contacts]

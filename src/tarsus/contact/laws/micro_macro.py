@@ -118,7 +118,7 @@ class MicroMacro(Law):
         # the floor under it; as in the paper, "once" ignores which contacts pressed before
         once = self.passes == "once"
         pressed = [SX(0) if once else self.memory_of(memory, i)[0] > 0 for i in range(problem.n)]
-        floor = under_membrane(problem, soft, pressed, p.thickness)
+        floor = create_floor_problem(problem, soft, pressed, p.thickness)
         if once:
             minimized = single_pass(floor, p, builder)
         else:
@@ -141,7 +141,7 @@ class MicroMacro(Law):
         )
 
 
-def under_membrane(
+def create_floor_problem(
     problem: ContactProblem, soft: list[SX], pressed: list[SX], thickness: SX
 ) -> ContactProblem:
     """Set up the problem of the rigid floor, Eqns. (17)-(18).

@@ -231,7 +231,10 @@ class Moreau(HardLaw):
         n = problem.n
         active = entries(builder.store("closed", ca.vertcat(*problem.active)))
         c = builder.store(
-            "c", ca.vertcat(SX(0, 1), *(self._constant(problem, i, p, memory) for i in range(n)))
+            "c",
+            ca.vertcat(
+                SX(0, 1), *(self._constant_velocity(problem, i, p, memory) for i in range(n))
+            ),
         )
         mu = entries(
             builder.store(
@@ -264,7 +267,7 @@ class Moreau(HardLaw):
         )
         return replace(solution, stage=outcome.stage) if self.stages else solution
 
-    def _constant(self, problem: ContactProblem, i: int, p: Any, memory: SX) -> SX:
+    def _constant_velocity(self, problem: ContactProblem, i: int, p: Any, memory: SX) -> SX:
         """Compute c_i (3,) with xi_i = sum_j G_ij L_j + c_i (Eqn. (15)).
 
         A contact above the ground may first close its gap.

@@ -31,7 +31,7 @@ from tarsus.control.base import ControlInputs, Controller, require_suitable
 from tarsus.control.foothold import foothold, pendulum_times, swing_target
 from tarsus.control.force_distribution import Cost, Feet, distribute
 from tarsus.control.pd import actuator_indices
-from tarsus.control.schedule import Clock, Diagonal
+from tarsus.control.schedule import Clock, DiagonalPair
 from tarsus.control.trunk import Planar, keep_heading
 from tarsus.dynamics.kinematics import Kinematics, kinematics
 from tarsus.model.mechanism import Mechanism
@@ -245,7 +245,7 @@ class VirtualModel(Controller):
         u: ca.SX,
         trunk: TrunkCommand,
         position: Array,
-        timing: tuple[Diagonal, Clock, float, float],
+        timing: tuple[DiagonalPair, Clock, float, float],
     ) -> ca.SX:
         """Compute where a foot should touch down, shape (2,), in m, world axes.
 
@@ -287,7 +287,7 @@ class TrunkCommand(NamedTuple):
 
 
 def _ground_height(
-    q: ca.SX, legs: tuple[Leg, ...], feet: list[Foot], phases: list[Diagonal]
+    q: ca.SX, legs: tuple[Leg, ...], feet: list[Foot], phases: list[DiagonalPair]
 ) -> ca.SX:
     """Compute the mean height of the ground under the feet, weighted by their loads, in m."""
     loads = [phase.load + 1e-3 for phase in phases]

@@ -86,7 +86,7 @@ class ARSLearner(Learner):
         pairs = env.worlds // 2
         directions = random.standard_normal((pairs, self.network.count), np.float32)
         if self.mirror is not None:
-            directions = np.sqrt(2) * self.mirror.symmetric_part(directions)
+            directions = np.sqrt(2) * self.mirror.symmetrize(directions)
         self.statistics.start_round()
         returns = self._measure_returns(
             np.concatenate([directions, -directions]) * np.float32(settings.perturbation)

@@ -321,7 +321,7 @@ class PPOLearner(Learner):
         mean, square = raw.mean(0), (raw * raw).mean(0)
         if self.mirror is not None:
             mean, square = (
-                self.mirror.symmetric_part(mean),
+                self.mirror.symmetrize(mean),
                 0.5 * (square + square[self.mirror.order]),
             )
         self.mean += (mean - self.mean) / self.rounds

@@ -24,7 +24,7 @@ def velocity(state: StateView, foot: Candidate) -> SX:
     return ca.mtimes(kin.world_rotation[foot.body], local)
 
 
-def dragging(state: StateView, clearance: float) -> SX:
+def drag_cost(state: StateView, clearance: float) -> SX:
     """Sum the squared speeds of the feet that are too low, in m^2/s^2.
 
     Each squared speed is weighted by the fraction of the clearance (m) that its foot lacks. This
@@ -39,7 +39,7 @@ def dragging(state: StateView, clearance: float) -> SX:
     return total
 
 
-def off_balance(state: StateView, wanted: SX) -> SX:
+def balance_cost(state: StateView, wanted: SX) -> SX:
     """Compute the squared distance of the middle of the feet from the capture point, in m^2.
 
     The capture point is that of a linear inverted pendulum at the standing height, for the velocity
@@ -53,7 +53,7 @@ def off_balance(state: StateView, wanted: SX) -> SX:
     return ca.sumsqr(middle - kin.world_position[0][:2] - ahead)
 
 
-def missing(state: StateView, fraction: float) -> SX:
+def missing_share(state: StateView, fraction: float) -> SX:
     """Compute the fraction of missing stance feet, 0 to 1; `fraction` of all feet should stand."""
     stance = [state.in_contact[foot.name] for foot in find_feet(state.kin.mechanism)]
     return ca.fmax(1 - sum(stance, SX(0)) / (fraction * len(stance)), 0)

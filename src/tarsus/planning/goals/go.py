@@ -60,14 +60,14 @@ class Go(Goal):
             "turning": (state.angular_velocity[2] - command["turn"]) ** 2,
             "height": _trunk.height(state),
             "tilt": _trunk.tilt(state),
-            "balance": _feet.off_balance(
+            "balance": _feet.balance_cost(
                 state, ahead * command["speed"] + left * command["sideways"]
             ),
             "bounce": state.velocity[2] ** 2,
             "sway": ca.sumsqr(state.angular_velocity[:2]),
             "posture": _trunk.posture(state),
-            "flight": _feet.missing(state, 0.5),
-            "dragging": _feet.dragging(state, self.clearance),
+            "flight": _feet.missing_share(state, 0.5),
+            "dragging": _feet.drag_cost(state, self.clearance),
             "rates": ca.sumsqr(state.rates),
             "torque": ca.sumsqr(state.torque),
         }

@@ -106,7 +106,7 @@ class SamplingMethod(ABC):
         chosen = [image for name, image in by_pair.items() if self.pairs in (ANY, name)]
         for k, image in enumerate(chosen):
             rows = slice(1 + k, 1 + round(self.paired * (self.samples - 1)), len(chosen))
-            drawn[rows] = SYMMETRIC_SCALE * image.symmetric_part(drawn[rows])
+            drawn[rows] = SYMMETRIC_SCALE * image.symmetrize(drawn[rows])
         if proposal.strides is not None:
             proposal.strides.alternate(drawn)
         drawn[0] = 0

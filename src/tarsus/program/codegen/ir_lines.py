@@ -11,7 +11,7 @@ MAX_BLOCK = 500  # instructions of an LLVM basic block, where they are split
 
 
 class IrLines:
-    """Lines of IR over values of `lanes` numbers; a value is named by its SSA name.
+    """Lines of LLVM IR whose values hold `lanes` numbers each and have SSA names.
 
     The writer knows which names are masks (one bit per lane), so that comparisons stay masks until
     they are used as 0 or 1.

@@ -42,7 +42,7 @@ DIRECT_TYPES = (SX, float, int)
 
 def install() -> None:
     """Replace the operators of the class SX; once per process."""
-    for names, make in ((FORWARD, _forward), (REFLECTED, _reflected)):
+    for names, make in ((FORWARD, _wrap_forward), (REFLECTED, _wrap_reflected)):
         for name, code in names.items():
             original = getattr(SX, name)
             if not hasattr(original, "original"):
@@ -51,11 +51,11 @@ def install() -> None:
                 setattr(SX, name, operator)
 
 
-def _forward(original: Operator, code: int) -> Any:
+def _wrap_forward(original: Operator, code: int) -> Any:
     make = SX.binary
     return lambda x, y: make(code, x, y) if type(y) in DIRECT_TYPES else original(x, y)
 
 
-def _reflected(original: Operator, code: int) -> Any:
+def _wrap_reflected(original: Operator, code: int) -> Any:
     make = SX.binary
     return lambda x, y: make(code, y, x) if type(y) in DIRECT_TYPES else original(x, y)

@@ -7,9 +7,9 @@ from collections.abc import Callable
 _hooks: list[Callable[[], object]] = []
 
 
-def before_first_log(do: Callable[[], object]) -> None:
+def before_first_log(function: Callable[[], object]) -> None:
     """Call a function once, before the first log is made."""
-    _hooks.append(do)
+    _hooks.append(function)
 
 
 def run_hooks() -> None:

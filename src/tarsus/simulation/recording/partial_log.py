@@ -76,9 +76,9 @@ class PartialLog:
         Returns the log from one step to another.
     """
 
-    def __init__(self, to: str | Path | None, made: Callable[[int, int], xr.Dataset]) -> None:
+    def __init__(self, to: str | Path | None, build_log: Callable[[int, int], xr.Dataset]) -> None:
         self._log = None if to is None else log_path(to)
-        self._made = made
+        self._made = build_log
         self._done = 0
         self._first: xr.Dataset | None = None
         self._head = 0  # bytes before the first step

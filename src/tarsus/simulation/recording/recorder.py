@@ -30,13 +30,13 @@ class Interventions:
         Number of steps between calls, counted from the first world's step 0; 0: any number.
     before
         Function that is called before these steps, such as a Python controller.
-    held
+    recorded_registers
         Registers that it sets, which are recorded in every step.
     """
 
     every: int = 0
     before: Callable[[], None] | None = None
-    held: tuple[str, ...] = ()
+    recorded_registers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ def record(
             if before and not late:
                 before()
             chunks.append(worlds.record(min(chunk - late, steps - done)))
-            for name in between.held:
+            for name in between.recorded_registers:
                 one = worlds.get(name)
                 chunks[-1][name] = np.broadcast_to(one, (len(chunks[-1]["q"]), *one.shape))
             late = 0

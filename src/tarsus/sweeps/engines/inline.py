@@ -9,7 +9,7 @@ from typing import Any
 from tarsus.sweeps.engines.base import WorkEngine
 
 
-class Inline(WorkEngine):
+class InlineEngine(WorkEngine):
     """Engine without workers: a task runs when it is submitted."""
 
     @property

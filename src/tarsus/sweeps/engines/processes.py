@@ -16,7 +16,7 @@ from tarsus.sweeps.engines.base import WorkEngine, WorkerLost
 TASK_MODULE = "tarsus.sweeps.task"
 
 
-class Processes(WorkEngine):
+class ProcessEngine(WorkEngine):
     """Engine with one new process per core; a process that was killed is replaced."""
 
     def __init__(self, workers: int | None, folder: Path) -> None:

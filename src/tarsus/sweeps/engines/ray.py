@@ -11,7 +11,7 @@ from tarsus.model.files import import_library
 from tarsus.sweeps.engines.base import WorkEngine, WorkerLost
 
 
-class OnRay(WorkEngine):
+class RayEngine(WorkEngine):
     """Engine that runs each task on one core of a Ray cluster.
 
     The cluster is that of RAY_ADDRESS, or of `ray start` on this machine, or else a new one on this

@@ -19,7 +19,7 @@ JOB_MINUTES = 60  # time limit of a job
 DEFAULT_WORKERS = 100
 
 
-class Slurm(WorkEngine):
+class SlurmEngine(WorkEngine):
     """Engine that runs each task as a job on one core; scripts and logs are in `jobs`."""
 
     def __init__(self, workers: int | None, folder: Path) -> None:

@@ -13,7 +13,7 @@ from tarsus.validation.real.cube_tosses import data, page, study
 from tarsus.validation.real.cube_tosses.data import Tosses
 from tarsus.validation.real.cube_tosses.flight import Flights, fit_flights, measure_sliding
 from tarsus.validation.real.cube_tosses.identify import (
-    Identified,
+    IdentifiedParameters,
     identify_parameters,
     mean_interval,
 )
@@ -39,7 +39,7 @@ class CubeTosses(RealExperiment):
         path = self.recording(request.data)
         tosses = data.read(path)
         rows: list[dict[str, Any]] = []
-        results: dict[str, Identified] = {}
+        results: dict[str, IdentifiedParameters] = {}
         tossers: dict[str, Tosser] = {}
         # every law with given and identified parameters, or with those identified elsewhere
         for law in request.laws:
@@ -70,10 +70,10 @@ class CubeTosses(RealExperiment):
         if study.LAW in results:
             record["missing"] = _measure_missing_effects(tosses, flown, request)
         drawing = _select_drawing(tossers, tosses, results, request)
-        return RealOutcome(json_value(record), page.page(record, drawing))
+        return RealOutcome(json_value(record), page.build_page(record, drawing))
 
 
-def _build_rows(law: str, identification: Identified, seed: int) -> list[dict[str, Any]]:
+def _build_rows(law: str, identification: IdentifiedParameters, seed: int) -> list[dict[str, Any]]:
     """Build three rows: given parameters, identified and held out, identified with all tosses."""
     kinds = {
         "given": identification.given,
@@ -103,7 +103,7 @@ def _build_fixed_rows(
     return rows
 
 
-def _summarize_identification(identification: Identified) -> dict[str, Any]:
+def _summarize_identification(identification: IdentifiedParameters) -> dict[str, Any]:
     """Summarize an identification without the errors of every toss."""
     return {
         "values": identification.values,
@@ -137,7 +137,7 @@ def _measure_missing_effects(
 def _select_drawing(
     tossers: dict[str, Tosser],
     tosses: Tosses,
-    identified_laws: dict[str, Identified],
+    identified_laws: dict[str, IdentifiedParameters],
     request: RealRequest,
 ) -> page.Drawing | None:
     """Select the worst and the best tosses of the best law, with its simulated paths."""

@@ -26,7 +26,7 @@ RESAMPLES = 1000  # of the bootstrap
 
 
 @dataclass(frozen=True, eq=False)
-class Identified:
+class IdentifiedParameters:
     """Identified parameters of one law and their errors."""
 
     values: dict[str, float]
@@ -49,7 +49,7 @@ class Identified:
 
 def identify_parameters(
     tosser: Tosser, tosses: Tosses, tried: Mapping[str, SearchRange], count: int, seed: int
-) -> Identified:
+) -> IdentifiedParameters:
     """Identify parameters with `count` candidates, half of them near the best.
 
     Parameters
@@ -91,7 +91,7 @@ def identify_parameters(
             held_out[name][fold == f] = value[fold == f]
     all_tosses = np.ones(len(tosses), bool)
     best = _find_best(errors.corners, all_tosses, np.ones(len(owner), bool))
-    return Identified(
+    return IdentifiedParameters(
         {name: float(value[best]) for name, value in values.items()},
         _intervals(errors.corners, values, seed),
         errors.of(0),

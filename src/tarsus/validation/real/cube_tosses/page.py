@@ -45,7 +45,7 @@ class Drawing:
     """Mean corner distances, % of the width, shape (tosses,)."""
 
 
-def page(record: Mapping[str, Any], drawing: Drawing | None) -> str:
+def build_page(record: Mapping[str, Any], drawing: Drawing | None) -> str:
     """Write the page as HTML."""
     # description and table
     body = [

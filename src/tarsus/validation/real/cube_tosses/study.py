@@ -21,7 +21,7 @@ from tarsus.validation.real.cube_tosses.data import Tosses
 from tarsus.validation.real.cube_tosses.errors import toss_errors
 from tarsus.validation.real.cube_tosses.flight import Flights
 from tarsus.validation.real.cube_tosses.identify import (
-    Identified,
+    IdentifiedParameters,
     difference_interval,
     identify_parameters,
 )
@@ -87,7 +87,7 @@ class ModelResult:
     """Model."""
     law: str
     """Name of the law."""
-    identification: Identified
+    identification: IdentifiedParameters
     """Identified parameters and errors."""
     gain: tuple[float, float, float]
     """Decrease of the held-out corner distance from the first model: mean and interval, % of the
@@ -103,7 +103,7 @@ def run_study(tosses: Tosses, flown: Flights, request: RealRequest) -> list[Mode
         request.on_progress(f"{tosser.name}: {model.title}")
         tried: dict[str, SearchRange] = {name: tosser.tried[name] for name in model.parameters}
         tried |= {name: SCENE[name] for name in model.scene}
-        recordings = from_flight(tosses, flown) if model.flown else tosses
+        recordings = replace_starts(tosses, flown) if model.flown else tosses
         identification = identify_parameters(tosser, recordings, tried, count, seed)
         first = results[0].identification if results else identification
         corners = first.held_out["corners"], identification.held_out["corners"]
@@ -112,7 +112,7 @@ def run_study(tosses: Tosses, flown: Flights, request: RealRequest) -> list[Mode
     return results
 
 
-def from_flight(tosses: Tosses, flown: Flights) -> Tosses:
+def replace_starts(tosses: Tosses, flown: Flights) -> Tosses:
     """Replace the initial states by those fitted to the flight, if a toss flies long enough."""
     q, u = tosses.q[:, 0].copy(), tosses.u[:, 0].copy()
     q[flown.indices], u[flown.indices] = flown.q, flown.u
@@ -120,7 +120,7 @@ def from_flight(tosses: Tosses, flown: Flights) -> Tosses:
 
 
 @dataclass(frozen=True, eq=False)
-class Spread:
+class NoiseSpread:
     """Effect of the tracking noise on simulated tosses."""
 
     errors: dict[str, Array] = field(default_factory=dict)
@@ -128,7 +128,9 @@ class Spread:
     each of shape (tosses,)."""
 
 
-def measure_spread(tosses: Tosses, flown: Flights, values: dict[str, float], seed: int) -> Spread:
+def measure_spread(
+    tosses: Tosses, flown: Flights, values: dict[str, float], seed: int
+) -> NoiseSpread:
     """Measure the effect of tracking noise on simulations with `moreau`.
 
     Parameters
@@ -158,4 +160,4 @@ def measure_spread(tosses: Tosses, flown: Flights, values: dict[str, float], see
         path = tosser.paths(tosses.with_start(q, u), one)[0]
         reference = Tosses(tosses.names, truth, tosses.u, tosses.length)
         drawn.append(toss_errors(reference, path[None]).of(0))
-    return Spread({name: np.mean([d[name] for d in drawn], 0) for name in drawn[0]})
+    return NoiseSpread({name: np.mean([d[name] for d in drawn], 0) for name in drawn[0]})
