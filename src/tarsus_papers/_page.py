@@ -57,15 +57,15 @@ def _section(part: Exhibit, finding: Finding) -> str:
     if picture is not None:
         pieces.append(svg(picture, part.title, part.caption, part.name))
     if finding.rows:
-        pieces.append(_rows(finding.rows))
-    pieces += [_table(table) for table in finding.tables]
+        pieces.append(_build_rows(finding.rows))
+    pieces += [_build_table(table) for table in finding.tables]
     pieces += [f'<p class="small">{escape(note)}</p>' for note in finding.notes]
     if finding.checks:
-        pieces.append(_checks(finding.checks))
+        pieces.append(_build_checks(finding.checks))
     return "\n".join(pieces) + "\n</section>"
 
 
-def _rows(rows: Sequence[Row]) -> str:
+def _build_rows(rows: Sequence[Row]) -> str:
     """Return the table of published and measured numbers, without empty columns."""
     cells = [
         (
@@ -91,7 +91,7 @@ def _rows(rows: Sequence[Row]) -> str:
     return build_grid(head, lines, "full")
 
 
-def _table(table: Table) -> str:
+def _build_table(table: Table) -> str:
     """Return a table with numbers aligned to the right."""
     numeric = [
         any(isinstance(line[k], int | float) for line in table.rows)
@@ -112,7 +112,7 @@ def _table(table: Table) -> str:
     return title + build_grid(head, lines)
 
 
-def _checks(checks: Sequence[Check]) -> str:
+def _build_checks(checks: Sequence[Check]) -> str:
     marks = {True: ("yes", "&#10003;"), False: ("no", "&#10007;")}
     items = [
         f'<li><span class="{marks[check.holds][0]}">{marks[check.holds][1]}</span>'

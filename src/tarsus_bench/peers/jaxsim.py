@@ -152,7 +152,7 @@ class JaxSimPeer(PeerSession):
 
 @cache  # so that all cases and step sizes of a process share the compiled code
 def _loop() -> Callable[..., Any]:
-    """Compile a loop of steps with the servo, whose count and dt are arguments."""
+    """Compile a loop of steps with the servo; the number of steps and dt are arguments."""
     jax, js = (
         import_library("jax", "JaxSim", "peers"),
         import_library("jaxsim", "its benchmark", "peers").api,

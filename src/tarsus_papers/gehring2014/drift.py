@@ -67,7 +67,7 @@ class Drift(Exhibit):
                 task.on_progress(f"{method}, dt {1e3 * dt:g} ms")
                 drifts[method][f"{1e3 * dt:g}"] = measure_drifts(method, dt, settle, stand)
         data = {"tolerance": TOLERANCES, "um_per_min": drifts, "seconds": stand}
-        return Finding(data, _rows(drifts), [_table(drifts)], _checks(drifts))
+        return Finding(data, _build_rows(drifts), [_build_table(drifts)], _build_checks(drifts))
 
     def draw(self, data: Mapping[str, Any]) -> Figure:
         from matplotlib.figure import Figure
@@ -125,7 +125,7 @@ def measure_drifts(method: str, dt: float, settle: float, stand: float) -> list[
     ]
 
 
-def _rows(drifts: dict[str, dict[str, list[float]]]) -> list[Row]:
+def _build_rows(drifts: dict[str, dict[str, list[float]]]) -> list[Row]:
     k = TOLERANCES.index(TOLERANCE)
     return [
         Row(
@@ -145,7 +145,7 @@ def _start_comment(method: str) -> str:
     return f"every step starts from {start}"
 
 
-def _table(drifts: dict[str, dict[str, list[float]]]) -> Table:
+def _build_table(drifts: dict[str, dict[str, list[float]]]) -> Table:
     columns = ("solver", "step / ms", *(f"{t:g}" for t in TOLERANCES))
     rows = [
         (method, dt, *values) for method, by_dt in drifts.items() for dt, values in by_dt.items()
@@ -153,7 +153,7 @@ def _table(drifts: dict[str, dict[str, list[float]]]) -> Table:
     return Table("Drift in µm/min by tolerance", columns, rows)
 
 
-def _checks(drifts: dict[str, dict[str, list[float]]]) -> list[Check]:
+def _build_checks(drifts: dict[str, dict[str, list[float]]]) -> list[Check]:
     k = TOLERANCES.index(TOLERANCE)
     cold, warm = (
         [

@@ -82,7 +82,11 @@ class Figure5(Exhibit):
         diverges = {} if task.quick else _test_steps(before, task)
         data = {"curves": curves, "mean": mean, "peak": peak, "diverges": diverges}
         return Finding(
-            data, rows, _tables(diverges), _checks(mean, peak), [_describe_chatter(curves)]
+            data,
+            rows,
+            _build_tables(diverges),
+            _build_checks(mean, peak),
+            [_describe_chatter(curves)],
         )
 
     def draw(self, data: Mapping[str, Any]) -> Figure:
@@ -143,7 +147,7 @@ def _test_steps(before: float, task: Task) -> dict[int, bool]:
     return diverges
 
 
-def _tables(diverges: dict[int, bool]) -> list[Table]:
+def _build_tables(diverges: dict[int, bool]) -> list[Table]:
     rows = [
         (n, 1e3 * DT / n, "falls or diverges" if diverged else "trots")
         for n, diverged in diverges.items()
@@ -156,7 +160,7 @@ def _tables(diverges: dict[int, bool]) -> list[Table]:
     )
 
 
-def _checks(mean: dict[str, float], peak: dict[str, float]) -> list[Check]:
+def _build_checks(mean: dict[str, float], peak: dict[str, float]) -> list[Check]:
     _, soft, _, damped = CURVES
     smallest = min(mean.values())
     return [

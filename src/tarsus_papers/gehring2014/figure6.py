@@ -63,7 +63,7 @@ class Figure6(Exhibit):
             {"alpha": alphas, "iterations": counts},
             rows,
             [_tabulate_iterations(counts)],
-            _checks(counts),
+            _build_checks(counts),
         )
 
     def draw(self, data: Mapping[str, Any]) -> Figure:
@@ -192,7 +192,7 @@ def _tabulate_iterations(counts: dict[str, dict[str, Any]]) -> Table:
     return Table("Iterations per step with a closed contact", columns, rows)
 
 
-def _checks(counts: dict[str, dict[str, Any]]) -> list[Check]:
+def _build_checks(counts: dict[str, dict[str, Any]]) -> list[Check]:
     return [
         Check(
             f"{c.name}: every step of the cycle converges with the alpha of Table 1",

@@ -72,7 +72,7 @@ class Figure7(Exhibit):
         }
         statements = _verdicts.table(verdicts, "Statements of the paper about the figure")
         return Finding(
-            data, rows, [_tabulate_times(sections), statements], _checks(sections, shares)
+            data, rows, [_tabulate_times(sections), statements], _build_checks(sections, shares)
         )
 
     def draw(self, data: Mapping[str, Any]) -> Figure:
@@ -136,7 +136,7 @@ def _tabulate_times(sections: Mapping[str, Sections]) -> Table:
     )
 
 
-def _checks(sections: Mapping[str, Sections], shares: Mapping[str, float]) -> list[Check]:
+def _build_checks(sections: Mapping[str, Sections], shares: Mapping[str, float]) -> list[Check]:
     error = max(abs(share - 1) for share in shares.values())
     correlations = [
         times["with_iterations"]

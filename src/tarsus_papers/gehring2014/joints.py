@@ -72,7 +72,7 @@ class Joints(Exhibit):
                     task.on_progress(f"{kind}, {method}")
                     drifts[kind][method] = measure_drifts(name, method, trot)
         data = {"tolerance": TOLERANCES, "um_per_min": drifts, "seconds": trot}
-        return Finding(data, _rows(drifts), [_table(drifts)], _checks(drifts))
+        return Finding(data, _build_rows(drifts), [_build_table(drifts)], _build_checks(drifts))
 
     def draw(self, data: Mapping[str, Any]) -> Figure:
         from matplotlib.figure import Figure
@@ -144,7 +144,7 @@ def gaps(mechanism: Mechanism, q: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(vectors).T.reshape(len(q), -1, loop_constraints.ROWS["hinge"])[..., :3]
 
 
-def _rows(drifts: Drifts) -> list[Row]:
+def _build_rows(drifts: Drifts) -> list[Row]:
     # the paper's step and tolerance, and the tightest tolerance
     coarse, half = (f"{1e3 * dt:g}" for dt in STEPS[:2])
     k, tight = TOLERANCES.index(TOLERANCE), len(TOLERANCES) - 1
@@ -195,7 +195,7 @@ def _rows(drifts: Drifts) -> list[Row]:
     return rows
 
 
-def _table(drifts: Drifts) -> Table:
+def _build_table(drifts: Drifts) -> Table:
     columns = ("coordinates", "bilateral constraints", "step / ms", *(f"{t:g}" for t in TOLERANCES))
     rows = [
         (kind, method, dt, *values)
@@ -206,7 +206,7 @@ def _table(drifts: Drifts) -> Table:
     return Table("Drift in µm/min by tolerance", columns, rows)
 
 
-def _checks(drifts: Drifts) -> list[Check]:
+def _build_checks(drifts: Drifts) -> list[Check]:
     coarse, half = (f"{1e3 * dt:g}" for dt in STEPS[:2])
     k, checks = TOLERANCES.index(TOLERANCE), []
     for kind, methods in drifts.items():

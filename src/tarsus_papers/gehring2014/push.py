@@ -96,8 +96,8 @@ class Push(Exhibit):
             name: {key: getattr(f, key) for key in (*f.__dataclass_fields__, "failed")}
             for name, f in falls.items()
         }
-        rows = [row for name, f in falls.items() for row in _rows(name, f)]
-        return Finding(data, rows, [_table(falls)], _checks(falls, task.quick))
+        rows = [row for name, f in falls.items() for row in _build_rows(name, f)]
+        return Finding(data, rows, [_build_table(falls)], _build_checks(falls, task.quick))
 
     def draw(self, data: Mapping[str, Any]) -> Figure:
         from matplotlib.figure import Figure
@@ -181,7 +181,7 @@ def run_pushes(
     return Falls(strength, angle, fell, finite, unconverged, depth, closed, force)
 
 
-def _rows(name: str, f: Falls) -> list[Row]:
+def _build_rows(name: str, f: Falls) -> list[Row]:
     comment = f"of {len(f.fell):,} pushes, {int(f.fell.sum()):,} falls"
     return [
         Row(
@@ -195,7 +195,7 @@ def _rows(name: str, f: Falls) -> list[Row]:
     ]
 
 
-def _table(falls: dict[str, Falls]) -> Table:
+def _build_table(falls: dict[str, Falls]) -> Table:
     columns = (
         "", "pushes", "falls", "not finite", "with unconverged steps", "unconverged steps",
         "deeper than 20 mm", "max. depth / mm", "max. closed contacts", "max. force / kN",
@@ -218,7 +218,7 @@ def _table(falls: dict[str, Falls]) -> Table:
     return Table("Outcomes", columns, rows)
 
 
-def _checks(falls: dict[str, Falls], quick: bool) -> list[Check]:
+def _build_checks(falls: dict[str, Falls], quick: bool) -> list[Check]:
     checks = []
     for name, f in falls.items():
         if name == Cm.name:

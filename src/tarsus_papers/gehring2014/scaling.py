@@ -112,7 +112,13 @@ class Scaling(Exhibit):
         notes = (
             [f"Skipped because of the compilation time: {'; '.join(skipped)}."] if skipped else []
         )
-        return Finding(data, _rows(exponents), [_table(sizes)], _checks(sizes, exponents), notes)
+        return Finding(
+            data,
+            _build_rows(exponents),
+            [_build_table(sizes)],
+            _build_checks(sizes, exponents),
+            notes,
+        )
 
     def draw(self, data: Mapping[str, Any]) -> Figure:
         from matplotlib.figure import Figure
@@ -246,7 +252,7 @@ def _exponent(x: Sequence[float], y: Sequence[float]) -> float:
     return float(np.polyfit(np.log(x), np.log(y), 1)[0])
 
 
-def _rows(exponents: Mapping[str, Mapping[str, float]]) -> list[Row]:
+def _build_rows(exponents: Mapping[str, Mapping[str, float]]) -> list[Row]:
     return [
         Row(f"{kind}, exponent of {quantity}", None, value, "", "")
         for kind, fitted in exponents.items()
@@ -254,7 +260,7 @@ def _rows(exponents: Mapping[str, Mapping[str, float]]) -> list[Row]:
     ]
 
 
-def _table(sizes: Sequence[Size]) -> Table:
+def _build_table(sizes: Sequence[Size]) -> Table:
     columns = (
         "coordinates", "legs", "contacts", "degrees of freedom", "velocities", "constraints",
         "compilation / s", "step / µs", "iterations per step", "converged steps",
@@ -277,7 +283,9 @@ def _table(sizes: Sequence[Size]) -> Table:
     return Table("Centipedes", columns, rows)
 
 
-def _checks(sizes: Sequence[Size], exponents: Mapping[str, Mapping[str, float]]) -> list[Check]:
+def _build_checks(
+    sizes: Sequence[Size], exponents: Mapping[str, Mapping[str, float]]
+) -> list[Check]:
     smallest = min(s.converged for s in sizes if s.contacts == s.legs)
     powers = [
         fitted["time by unknowns"] for fitted in exponents.values() if "time by unknowns" in fitted

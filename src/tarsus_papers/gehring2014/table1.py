@@ -62,7 +62,7 @@ class Table1(Exhibit):
             }
         timings = measure_times(steps, QUICK_ROUNDS if task.quick else ROUNDS, task)
         seconds = {name: timing[PUBLISHED]["seconds"] for name, timing in timings.items()}
-        rows = [row for c in CONFIGURATIONS for row in _rows(c, seconds.get(c.name))]
+        rows = [row for c in CONFIGURATIONS for row in _build_rows(c, seconds.get(c.name))]
         evaluations = {
             c.name: c.evaluations_per_update / seconds[c.name]
             for c in CONFIGURATIONS
@@ -78,7 +78,7 @@ class Table1(Exhibit):
             data,
             rows,
             tables,
-            _checks(evaluations, task.quick),
+            _build_checks(evaluations, task.quick),
             [_describe_differences(evaluations)],
         )
 
@@ -121,7 +121,7 @@ def measure_times(
     return timings
 
 
-def _rows(configuration: Configuration, seconds: float | None) -> list[Row]:
+def _build_rows(configuration: Configuration, seconds: float | None) -> list[Row]:
     """Return the rows of evaluations per second and real-time factor."""
     name = configuration.name
     if seconds is None:
@@ -249,7 +249,7 @@ def _settings() -> Table:
     return Table("The configurations", columns, rows)
 
 
-def _checks(evaluations: dict[str, float], quick: bool) -> list[Check]:
+def _build_checks(evaluations: dict[str, float], quick: bool) -> list[Check]:
     """Check the required speedup over the paper; the reduced version only requires a speedup."""
     checks = []
     for c in CONFIGURATIONS:

@@ -61,7 +61,9 @@ class _Drop(Exhibit):
             "cases": {CASES[k].name: _curves(run, k) for k in shown},
         }
         checks = _landings(outcomes) + self.scenario_checks(outcomes, task.quick)
-        return Finding(data, self.rows(outcomes), _tables(outcomes), checks, self.notes(outcomes))
+        return Finding(
+            data, self.rows(outcomes), _build_tables(outcomes), checks, self.notes(outcomes)
+        )
 
     def rows(self, outcomes: Mapping[int, DropOutcome]) -> list[Row]:
         """Return the paper's settings next to those of the run, and closed-form results."""
@@ -259,7 +261,7 @@ def _landings(outcomes: Mapping[int, DropOutcome]) -> list[Check]:
     ]
 
 
-def _tables(outcomes: Mapping[int, DropOutcome]) -> list[Table]:
+def _build_tables(outcomes: Mapping[int, DropOutcome]) -> list[Table]:
     columns = (
         "legs", "first impulses / (N s)", "by Eqn. (4) / (N s)", "impacts",
         "depth in stance / µm", "sideways in stance / µm", "largest torque / (N m)",

@@ -84,7 +84,7 @@ class Steppers(Exhibit):
             for inner, order in orders.items()
         ]
         data = {"steps": STEPS, "found": results}
-        return Finding(data, (), [_table(results, orders)], checks)
+        return Finding(data, (), [_build_table(results, orders)], checks)
 
     def draw(self, data: Mapping[str, Any]) -> Figure:
         from matplotlib.figure import Figure
@@ -115,7 +115,7 @@ def _order(inner: str) -> int:
     return 1 if method.velocity_level else method.order or 1
 
 
-def _table(results: Mapping[str, Any], orders: Mapping[str, float]) -> Table:
+def _build_table(results: Mapping[str, Any], orders: Mapping[str, float]) -> Table:
     columns = ("inner stepper", "step / ms", "first landing / s", "RH lands / s", "change of state",
                "order")  # fmt: skip
     rows = []

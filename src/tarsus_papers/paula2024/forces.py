@@ -54,8 +54,8 @@ class Forces(Exhibit):
         rows, checks = [], []
         for speed in speeds:
             walk = run_walk(speed, seconds)
-            rows += _rows(speed, walk)
-            checks += _checks(speed, walk)
+            rows += _build_rows(speed, walk)
+            checks += _build_checks(speed, walk)
         # figure
         walk = run_walk(SPEED, seconds)
         end = slice(-round(min(PLOTTED_SECONDS, seconds) / DT), None, PLOTTED_STEP)
@@ -95,7 +95,7 @@ def _draw_phases(ax: Axes, time: Any, active: Any, row: int) -> None:
     ax.broken_barh(spans, (row - 0.3, 0.6), color=COLORS[row])
 
 
-def _rows(speed: float, walk: ComparedWalk) -> list[Row]:
+def _build_rows(speed: float, walk: ComparedWalk) -> list[Row]:
     # published numbers first, then the peaks
     tarsus, peer = walk.ours, walk.theirs
     spurious = spurious_times(peer.active, DT)
@@ -131,7 +131,7 @@ def _rows(speed: float, walk: ComparedWalk) -> list[Row]:
     ]
 
 
-def _checks(speed: float, walk: ComparedWalk) -> list[Check]:
+def _build_checks(speed: float, walk: ComparedWalk) -> list[Check]:
     tarsus, peer = walk.ours, walk.theirs
     force, agreement = (
         float(mean_error(tarsus.force, peer.force)),

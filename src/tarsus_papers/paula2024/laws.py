@@ -96,7 +96,7 @@ class Laws(Exhibit):
                 )
             )
         table = Table(f"{seconds:g} s, command {SPEED:g} m/s", COLUMNS, lines)
-        checks = _checks(names, distances, spreads)
+        checks = _build_checks(names, distances, spreads)
         return Finding({"distances": distances}, (), [table], checks)
 
     def draw(self, data: Mapping[str, Any]) -> Figure:
@@ -166,7 +166,7 @@ def _relative_change(distances: Sequence[float]) -> float:
     return abs(distances[0] / distances[1] - 1)
 
 
-def _checks(
+def _build_checks(
     names: Sequence[str], distances: Mapping[str, Sequence[float]], spreads: Mapping[str, float]
 ) -> list[Check]:
     # both step sizes

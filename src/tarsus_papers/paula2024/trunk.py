@@ -55,13 +55,13 @@ class Trunk(Exhibit):
         for speed in speeds:
             task.on_progress(f"{speed:g} m/s")
             walks[speed] = run_walk(speed, seconds)
-        rows = [row for speed in speeds for row in _rows(speed, walks[speed])]
+        rows = [row for speed in speeds for row in _build_rows(speed, walks[speed])]
         walk = walks[SPEED]
         plotted = slice(None, None, round(PLOT_INTERVAL / DT))
         data = {"time": walk.time[plotted]}
         for name, motion in (("ours", walk.ours), ("theirs", walk.theirs)):
             data[name] = np.concatenate([1e3 * motion.position, motion.angles], 1)[plotted]
-        checks = [check for speed in speeds for check in _checks(speed, walks[speed])]
+        checks = [check for speed in speeds for check in _build_checks(speed, walks[speed])]
         fast = [speed for speed in speeds if speed >= MIN_CHECKED_SPEED]
         if not task.quick:
             checks += [_distance_check(speed, walks[speed]) for speed in fast]
@@ -96,7 +96,7 @@ def _differences(walk: ComparedWalk) -> tuple[dict[str, float], dict[str, float]
     )
 
 
-def _rows(speed: float, walk: ComparedWalk) -> list[Row]:
+def _build_rows(speed: float, walk: ComparedWalk) -> list[Row]:
     position, angles = _differences(walk)
     command = f"command {speed:g} m/s"
     rows = [
@@ -141,7 +141,7 @@ def _distance_table(walks: Mapping[float, ComparedWalk]) -> Table:
     return Table("Distance of the trunk along x", columns, lines)
 
 
-def _checks(speed: float, walk: ComparedWalk) -> list[Check]:
+def _build_checks(speed: float, walk: ComparedWalk) -> list[Check]:
     position, angles = _differences(walk)
     low, high = HEIGHT_DIFFERENCE
     return [

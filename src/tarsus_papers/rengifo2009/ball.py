@@ -81,7 +81,9 @@ class BallLanding(Exhibit):
             "first": {"time": first["time"][::50], "force": first["force"][::50, 1]},
             "errors": {f"{k_p:g}": error for k_p, error in errors.items()},
         }
-        return Finding(data, _rows(curves, peaks), checks=_checks(curves, peaks, errors))
+        return Finding(
+            data, _build_rows(curves, peaks), checks=_build_checks(curves, peaks, errors)
+        )
 
     def draw(self, data: Mapping[str, Any]) -> Figure:
         from matplotlib.figure import Figure
@@ -162,7 +164,7 @@ def return_time(curve: Mapping[str, Array]) -> float | None:
     return float(curve["time"][above[0]]) if above.size else None
 
 
-def _rows(curves: Mapping[float, Mapping[str, Array]], peaks: Array) -> list[Row]:
+def _build_rows(curves: Mapping[float, Mapping[str, Array]], peaks: Array) -> list[Row]:
     exact = "closed form of Eqn. (3)"
     rows = []
     for k, (k_p, curve) in enumerate(curves.items()):
@@ -182,7 +184,7 @@ def _rows(curves: Mapping[float, Mapping[str, Array]], peaks: Array) -> list[Row
     return rows
 
 
-def _checks(
+def _build_checks(
     curves: Mapping[float, Mapping[str, Array]],
     peaks: Array,
     errors: Mapping[float, Mapping[str, float]],

@@ -109,14 +109,14 @@ class SlidingBrick(Exhibit):
             },
             "turned": rates,
         }
-        rows = [row for name, slide in slides.items() for row in _rows(name, slide)]
+        rows = [row for name, slide in slides.items() for row in _build_rows(name, slide)]
         rows += [
             Row(f"box, {SATURATIONS[key]}: largest angular velocity", None, rate, "rad/s",
                 "Eqns. (18)-(20)",
                 "the paper's procedure" if key == "once" else "the law's default")
             for key, rate in rates.items()
         ]  # fmt: skip
-        checks = [check for name, slide in slides.items() for check in _checks(name, slide)]
+        checks = [check for name, slide in slides.items() for check in _build_checks(name, slide)]
         return Finding(data, rows, checks=checks)
 
     def draw(self, data: Mapping[str, Any]) -> Figure:
@@ -182,7 +182,7 @@ def _run_slide(body: Any, height: float, saturation: Any) -> Slide:
     )
 
 
-def _rows(name: str, slide: Slide) -> list[Row]:
+def _build_rows(name: str, slide: Slide) -> list[Row]:
     return [
         Row(f"{name}: v_s", 1e3 * SLOW, 1e3 * slide.threshold, "mm/s", "below Eqn. (9)",
             "the paper's formula with the numbers used here"),
@@ -193,7 +193,7 @@ def _rows(name: str, slide: Slide) -> list[Row]:
     ]  # fmt: skip
 
 
-def _checks(name: str, slide: Slide) -> list[Check]:
+def _build_checks(name: str, slide: Slide) -> list[Check]:
     threshold_error = abs(slide.threshold / SLOW - 1)
     rate_error = abs(slide.decay / K_V - 1)
     friction_error = abs(float(slide.friction[-1]) - G * np.sin(ANGLE)) / G

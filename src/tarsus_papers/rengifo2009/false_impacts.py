@@ -102,8 +102,10 @@ class FalseImpacts(Exhibit):
                 case: f"ε = {power_of_ten(case[1])} m, steps of {case[0]}" for case in PLOTTED
             }
             data["stance"] = {title: stances[case] for case, title in titles.items()}
-        tables = [] if task.quick else _tables(data)
-        return Finding(data, _rows(data), tables, _checks(data), _notes(data.get("driven")))
+        tables = [] if task.quick else _build_tables(data)
+        return Finding(
+            data, _build_rows(data), tables, _build_checks(data), _write_notes(data.get("driven"))
+        )
 
     def draw(self, data: Mapping[str, Any]) -> Figure | None:
         if not data["stance"]:
@@ -140,7 +142,7 @@ def _driving_acceleration(run: BipedRun) -> float:
     return K_V * deepest / run.dt
 
 
-def _notes(driven: float | None) -> list[str]:
+def _write_notes(driven: float | None) -> list[str]:
     """Explain why the walk needs a larger ε, and why the printed procedure is worse."""
     notes = [
         f"2 k_v ε / g = {1e6 * MAX_STEP:.0f} µs is the longest step with which ε = 1e-6 m keeps a"
@@ -190,7 +192,7 @@ def _count_per_step(run: BipedRun, world: int, losses: Any) -> list[int]:
     return [int(n) for n in np.histogram(losses, edges)[0]]
 
 
-def _rows(data: Mapping[str, Any]) -> list[Row]:
+def _build_rows(data: Mapping[str, Any]) -> list[Row]:
     rows = []
     for eps, figures in data["standing"].items():
         rows += [
@@ -213,7 +215,7 @@ def _rows(data: Mapping[str, Any]) -> list[Row]:
     return rows
 
 
-def _tables(data: Mapping[str, Any]) -> list[Table]:
+def _build_tables(data: Mapping[str, Any]) -> list[Table]:
     columns = ("steps of", *(f"ε {power_of_ten(eps)} m" for eps in EPSILONS))
     tables = []
     for title, key in (
@@ -234,7 +236,7 @@ def _tables(data: Mapping[str, Any]) -> list[Table]:
     return [*tables, Table("Walking, 40 µs: both, step by step", ("", *spans), rows)]
 
 
-def _checks(data: Mapping[str, Any]) -> list[Check]:
+def _build_checks(data: Mapping[str, Any]) -> list[Check]:
     without, with_ = data["standing"].values()
     reduction = without["deviation"] / with_["deviation"]
     checks = [

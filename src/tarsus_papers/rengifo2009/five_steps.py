@@ -80,7 +80,7 @@ class FiveSteps(Exhibit):
         }
         # rows and checks
         speeds = [_landing_speed(run, time, side) for time, side in landings]
-        rows = _rows(run, landings, speeds, task.quick)
+        rows = _build_rows(run, landings, speeds, task.quick)
         gaps = [
             float(np.abs(run.height[inside, 0, 4 * side : 4 * side + 4]).max(initial=0.0))
             for side, inside in run.stances(0)
@@ -179,7 +179,7 @@ def _landing_speed(run: BipedRun, time: float, foot: int) -> float:
     return float((heights[0] - heights[1])[lowest] / (run.time[1] - run.time[0]))
 
 
-def _rows(
+def _build_rows(
     run: BipedRun, landings: list[tuple[float, int]], speeds: list[float], quick: bool
 ) -> list[Row]:
     times = np.array([time for time, _ in landings])

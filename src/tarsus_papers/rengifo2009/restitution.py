@@ -83,9 +83,11 @@ class RestitutionCurve(Exhibit):
         ]
         checks = [
             Check("e agrees with the closed form to 1 %", worst < 0.01, f"error {worst:.1e}"),
-            *_checks(lowest, highest, pair, task.quick),
+            *_build_checks(lowest, highest, pair, task.quick),
         ]
-        return Finding(data, rows, [] if task.quick else [_table(ratios, bounces, exact)], checks)
+        return Finding(
+            data, rows, [] if task.quick else [_build_table(ratios, bounces, exact)], checks
+        )
 
     def draw(self, data: Mapping[str, Any]) -> Figure:
         from matplotlib.figure import Figure
@@ -143,7 +145,7 @@ def _at_common_ratio(bounces: Mapping[str, Array]) -> dict[str, float]:
     return {name: float(bounces[name][k]) for name in ("k_p", "k_v", "e")}
 
 
-def _checks(
+def _build_checks(
     lowest: float, highest: float, pair: Mapping[str, Mapping[str, float]], quick: bool
 ) -> list[Check]:
     """Check the range of e, and that e is not a function of k_p / k_v."""
@@ -168,7 +170,7 @@ def _checks(
     ]
 
 
-def _table(ratios: Array, bounces: Mapping[str, Mapping[str, Array]], exact: Array) -> Table:
+def _build_table(ratios: Array, bounces: Mapping[str, Mapping[str, Array]], exact: Array) -> Table:
     columns = ("k_p / k_v²", "e, closed form", *(f"e, {name}" for name in bounces),
                "(largest force - m g) / (m k_v v)")  # fmt: skip
     peak = bounces[BEST]["peak"]

@@ -91,7 +91,9 @@ class Drop(Exhibit):
             servoed |= _servoed_falls(armature)
         # results
         data = _data(flat, many, servoed)
-        return Finding(data, _rows(flat), tables(flat, many, servoed), check_drops(flat, servoed))
+        return Finding(
+            data, _build_rows(flat), tables(flat, many, servoed), check_drops(flat, servoed)
+        )
 
     def draw(self, data: Mapping[str, Any]) -> Figure:
         from matplotlib.figure import Figure
@@ -204,7 +206,7 @@ def _data(flat: dict, many: dict, servoed: dict) -> dict[str, Any]:
     }
 
 
-def _rows(flat: dict) -> list[Row]:
+def _build_rows(flat: dict) -> list[Row]:
     """Return the largest step without a leap for each law."""
     rows = []
     for damper in DAMPERS:

@@ -76,7 +76,7 @@ class StaticFriction(Exhibit):
             "slips": without["sole_slip"] / with_friction["sole_slip"],
             "steps": STEPS,
         }
-        return Finding(data, _rows(data), checks=_checks(logs))
+        return Finding(data, _build_rows(data), checks=_build_checks(logs))
 
     def draw(self, data: Mapping[str, Any]) -> Figure | None:
         if not data:
@@ -119,7 +119,7 @@ def _measure(log: xr.Dataset, window: slice) -> dict[str, Any]:
     }
 
 
-def _rows(data: dict[str, Any]) -> list[Row]:
+def _build_rows(data: dict[str, Any]) -> list[Row]:
     # both floors together, then each
     rows = [
         Row(
@@ -153,7 +153,7 @@ def _rows(data: dict[str, Any]) -> list[Row]:
     return rows
 
 
-def _checks(logs: tuple[xr.Dataset, xr.Dataset]) -> list[Check]:
+def _build_checks(logs: tuple[xr.Dataset, xr.Dataset]) -> list[Check]:
     lowest = min(float(log["q"].values[:, 2].min()) for log in logs)
     standing = float(hoap1().keyframes["stand"][2])
     return [

@@ -71,7 +71,7 @@ class Lambda(Exhibit):
                 np.array(PAPER_LAMBDAS), armature, **VARIANTS[ONCE]
             )
         data = _data(lambdas, results, by_armature)
-        return Finding(data, _rows(data), _tables(data), _checks(data, results))
+        return Finding(data, _build_rows(data), _build_tables(data), _build_checks(data, results))
 
     def draw(self, data: Mapping[str, Any]) -> Figure:
         from matplotlib.figure import Figure
@@ -164,7 +164,7 @@ def failure_lambda(data: Mapping[str, Any], variant: str) -> float | None:
     return float(data["lambda"][first]) if first < len(failures) else None
 
 
-def _rows(data: dict[str, Any]) -> list[Row]:
+def _build_rows(data: dict[str, Any]) -> list[Row]:
     rows = []
     lambdas = list(data["lambda"])
     for name in (name for name in (ONCE, CONSISTENT) if name in data["variants"]):
@@ -188,7 +188,7 @@ def _rows(data: dict[str, Any]) -> list[Row]:
     return rows
 
 
-def _tables(data: dict[str, Any]) -> list[Table]:
+def _build_tables(data: dict[str, Any]) -> list[Table]:
     columns = ("λ / 1/kg²", "roughness / N", "unevenness", "load / weight", "depth at the end / mm",
                "unconverged steps")  # fmt: skip
     keys = ("roughness", "unevenness", "load", "depth_mm", "unconverged")
@@ -215,7 +215,7 @@ def _tables(data: dict[str, Any]) -> list[Table]:
     return tables
 
 
-def _checks(data: dict[str, Any], runs: dict[str, StandingRun]) -> list[Check]:
+def _build_checks(data: dict[str, Any], runs: dict[str, StandingRun]) -> list[Check]:
     # single pass
     lambdas = list(data["lambda"])
     small, one = lambdas.index(0.01), lambdas.index(1.0)

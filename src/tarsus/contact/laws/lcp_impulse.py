@@ -79,7 +79,10 @@ class LcpImpulse(HardLaw):
         return ca.if_else(memory[0] > 0, self.half_step_change(contact, dt), 0)
 
     def _free_velocity(self, problem: ContactProblem, i: int, p: Any, memory: SX) -> SX:
-        """Compute the free velocity (3,), m/s, that must not become an approach."""
+        """Compute the velocity (3,), m/s, without impulses, after restitution and correction.
+
+        Contact impulses keep its normal component from becoming an approach.
+        """
         change = self.correction(problem.contacts[i], p, self.memory_of(memory, i), problem.dt)
         return problem.free[i] + ca.vertcat(closing_speed(problem, i), 0, 0) + change
 

@@ -64,9 +64,9 @@ def iterate_velocities(
     def sweep(old: list[SX], carried: Values) -> tuple[list[SX], Values]:
         new, u = list(old), carried["u"]
         for i, columns_of_contact in enumerate(columns):
-            xi = ca.mtimes(form.W[:, columns_of_contact].T, u if successive else carried["u"]) + _b(
-                hard, i
-            )
+            xi = ca.mtimes(
+                form.W[:, columns_of_contact].T, u if successive else carried["u"]
+            ) + _velocity_offset(hard, i)
             new[i] = project_contact(hard, i, old[i], xi, (r[2 * i], r[2 * i + 1]))
             u = u + ca.mtimes(form.response[:, columns_of_contact], new[i] - old[i])
         return new, {"u": u}
@@ -74,7 +74,7 @@ def iterate_velocities(
     return iterate(hard, start, sweep, maximum, {"u": u})
 
 
-def _b(hard: HardProblem, i: int) -> SX:
+def _velocity_offset(hard: HardProblem, i: int) -> SX:
     """Return b_i = epsilon_i W_i^T u^S, which c_i adds to the free velocity."""
     return hard.c[i] - hard.problem.free[i]
 

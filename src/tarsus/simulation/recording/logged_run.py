@@ -163,7 +163,7 @@ def _build_log(
 def _interpenetration_warnings(mechanism: Mechanism, log: xr.Dataset) -> list[WarningRecord]:
     """Warn about shapes that passed through each other without self-collision.
 
-    Only shapes of the robot (before cuts) that can collide according to its file.
+    Only shapes that can collide according to the robot's file are checked.
     """
     end = "_uncut" if "q_uncut" in log else ""
     q = np.asarray(log[f"q{end}"].values, float).reshape(-1, mechanism.nq)

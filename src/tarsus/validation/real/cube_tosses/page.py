@@ -56,7 +56,7 @@ def build_page(record: Mapping[str, Any], drawing: Drawing | None) -> str:
         " <em>Held out</em>: the parameters of each toss were identified without it, from the"
         " other four fifths of the tosses.</p>",
         "<h2>Laws</h2>",
-        _table(
+        _build_table(
             ["law", "parameters", *(title for _, title in COLUMNS)],
             [[row["law"], row["parameters"], *_format_errors(row)] for row in record["rows"]],
         ),
@@ -104,7 +104,7 @@ def _write_parameters(laws: Mapping[str, Any]) -> str:
         for law, each in laws.items()
     ]
     columns = ["law", "identified", "candidates", "corners, parameters chosen per toss"]
-    return "<h2>Parameters</h2>\n" + _table(columns, rows)
+    return "<h2>Parameters</h2>\n" + _build_table(columns, rows)
 
 
 def _write_data(record: Mapping[str, Any]) -> list[str]:
@@ -145,7 +145,7 @@ def _write_missing_effects(missing: Mapping[str, Any]) -> list[str]:
     ]
     bound = ["initial states within the tracking noise", *_format_errors(missing["spread"]), "", ""]
     columns = ["free parameters", *(title for _, title in COLUMNS), "gain in corners, %", "values"]
-    return ["<h2>Missing effects</h2>", _table(columns, [*rows, bound])]
+    return ["<h2>Missing effects</h2>", _build_table(columns, [*rows, bound])]
 
 
 def _unit(name: str) -> str:
@@ -153,7 +153,7 @@ def _unit(name: str) -> str:
     return "" if unit == "[1]" else f" {unit}"
 
 
-def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def _build_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return build_table(columns, rows, range(2, 7))
 
 
