@@ -16,5 +16,5 @@ class ThrowAway(ActuatorModel):
 
     stretch: Any = array(1.01, "[1]", "measured over true angle", "(0, 10]")
 
-    def apply(self, now: ActuatorInputs, motor: MotorEffects) -> MotorEffects:
-        return replace(motor, position_error=(self.stretch - 1) * now.q)
+    def apply(self, inputs: ActuatorInputs, motor: MotorEffects) -> MotorEffects:
+        return replace(motor, position_error=(self.stretch - 1) * inputs.q)

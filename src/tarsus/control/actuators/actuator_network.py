@@ -96,11 +96,11 @@ class ActuatorNetwork(ActuatorModel):
             return {}
         return {name: np.zeros(self.depth * actuators) for name in ("past_error", "past_rate")}
 
-    def apply(self, now: ActuatorInputs, motor: MotorEffects) -> MotorEffects:
+    def apply(self, inputs: ActuatorInputs, motor: MotorEffects) -> MotorEffects:
         """Replace the torques of the servos by those of the network."""
-        error, rate = self._measure(now)
+        error, rate = self._measure(inputs)
         histories = [
-            [s * x for x in self._sample(value, now.memory.get(name, SX(0, 1)))]
+            [s * x for x in self._sample(value, inputs.memory.get(name, SX(0, 1)))]
             for name, value, s in (
                 ("past_error", error, self.error_scale),
                 ("past_rate", rate, self.rate_scale),
@@ -108,26 +108,26 @@ class ActuatorNetwork(ActuatorModel):
         ]
         if self.inputs_begin_with == "rates":
             histories.reverse()
-        inputs = [*histories[0], *histories[1]]
+        samples = [*histories[0], *histories[1]]
         # each row of x has one input of all actuators
-        x = ca.horzcat(*inputs).T
+        x = ca.horzcat(*samples).T
         for layer in self.layers:
             bias = ca.repmat(SX(layer.bias), 1, x.shape[1])
             x = activate(layer, ca.mtimes(SX(layer.weight), x) + bias)
         return replace(motor, torque=self.torque_scale * ca.vec(x))
 
-    def advance(self, now: ActuatorInputs, torque: SX) -> Mapping[str, SX]:
+    def advance(self, inputs: ActuatorInputs, torque: SX) -> Mapping[str, SX]:
         """Move the histories on by one step."""
-        pairs = zip(("past_error", "past_rate"), self._measure(now), strict=True)
-        n = now.signal.numel()
+        pairs = zip(("past_error", "past_rate"), self._measure(inputs), strict=True)
+        n = inputs.signal.numel()
         return {
-            name: ca.vertcat(value, now.memory[name])[: n * self.depth]
+            name: ca.vertcat(value, inputs.memory[name])[: n * self.depth]
             for name, value in pairs
             if self.depth
         }
 
-    def _measure(self, now: ActuatorInputs) -> tuple[SX, SX]:
-        return now.signal - now.q, now.u
+    def _measure(self, inputs: ActuatorInputs) -> tuple[SX, SX]:
+        return inputs.signal - inputs.q, inputs.u
 
     def _sample(self, value: SX, past: SX) -> list[SX]:
         """Select the samples (n,) of a history, the newest first."""

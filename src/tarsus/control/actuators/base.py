@@ -68,8 +68,8 @@ class ActuatorModel:
     >>> from tarsus.control.actuators.base import ActuatorModel
     >>> @dataclass(frozen=True, eq=False)
     ... class BentEncoder(ActuatorModel):
-    ...     def apply(self, now, motor):
-    ...         return replace(motor, position_error=0.01 * now.q)
+    ...     def apply(self, inputs, motor):
+    ...         return replace(motor, position_error=0.01 * inputs.q)
     """
 
     citation: ClassVar[Citation] = ""
@@ -110,10 +110,10 @@ class ActuatorModel:
         """
         return {}
 
-    def apply(self, now: ActuatorInputs, motor: MotorEffects) -> MotorEffects:
+    def apply(self, inputs: ActuatorInputs, motor: MotorEffects) -> MotorEffects:
         """Add what this model changes in a step to the changes by the models before it."""
         return motor
 
-    def advance(self, now: ActuatorInputs, torque: SX) -> Mapping[str, SX]:
+    def advance(self, inputs: ActuatorInputs, torque: SX) -> Mapping[str, SX]:
         """Compute the memory after the step, given the joint torques (n,) at its end, in N m."""
         return {}

@@ -71,24 +71,26 @@ class DcMotor(ActuatorModel):
         """Return the temperatures of the windings, those of the air."""
         return {"temperature": np.zeros(actuators) + self.ambient_temperature}
 
-    def apply(self, now: ActuatorInputs, motor: MotorEffects) -> MotorEffects:
+    def apply(self, inputs: ActuatorInputs, motor: MotorEffects) -> MotorEffects:
         """Limit the torque by voltage and current."""
-        K, temperature = self.reduction * self.torque_constant, now.memory["temperature"]
+        K, temperature = self.reduction * self.torque_constant, inputs.memory["temperature"]
         cool = (self.max_temperature - temperature) / self.derating_range
         current = self.max_current * ca.fmin(ca.fmax(cool, 0), 1)
         line = TorqueSpeedLine(
-            K * current, K * self.voltage / self._hot_resistance(now), self.voltage / K
+            K * current, K * self.voltage / self._hot_resistance(inputs), self.voltage / K
         )
         return motor.with_line(line)
 
-    def advance(self, now: ActuatorInputs, torque: SX) -> Mapping[str, SX]:
+    def advance(self, inputs: ActuatorInputs, torque: SX) -> Mapping[str, SX]:
         """Heat the windings: exact for constant losses during the step."""
         current = torque / (self.reduction * self.torque_constant)
-        loss = self._hot_resistance(now) * current * current
+        loss = self._hot_resistance(inputs) * current * current
         final = self.ambient_temperature + self.thermal_resistance * loss
-        decay = ca.exp(-now.dt / self.thermal_time_constant)
-        return {"temperature": final + (now.memory["temperature"] - final) * decay}
+        decay = ca.exp(-inputs.dt / self.thermal_time_constant)
+        return {"temperature": final + (inputs.memory["temperature"] - final) * decay}
 
-    def _hot_resistance(self, now: ActuatorInputs) -> SX:
+    def _hot_resistance(self, inputs: ActuatorInputs) -> SX:
         """Compute the resistance of the windings at their temperatures, in ohm."""
-        return self.resistance * (1 + COPPER * (now.memory["temperature"] - REFERENCE_TEMPERATURE))
+        return self.resistance * (
+            1 + COPPER * (inputs.memory["temperature"] - REFERENCE_TEMPERATURE)
+        )

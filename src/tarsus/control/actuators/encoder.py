@@ -45,18 +45,18 @@ class Encoder(ActuatorModel):
         """Return the errors of rounding before the first reading, which are unknown."""
         return {"rounding_error": np.full(actuators, NO_READING)}
 
-    def apply(self, now: ActuatorInputs, motor: MotorEffects) -> MotorEffects:
+    def apply(self, inputs: ActuatorInputs, motor: MotorEffects) -> MotorEffects:
         """Add the errors of coordinate and rate to those of the models before."""
-        error, before = self._rounding_error(now), now.memory["rounding_error"]
-        rate = ca.if_else(before == NO_READING, 0, (error - before) / now.dt)
+        error, before = self._rounding_error(inputs), inputs.memory["rounding_error"]
+        rate = ca.if_else(before == NO_READING, 0, (error - before) / inputs.dt)
         return motor.with_errors(self.encoder_offset + error, rate)
 
-    def advance(self, now: ActuatorInputs, torque: SX) -> Mapping[str, SX]:
+    def advance(self, inputs: ActuatorInputs, torque: SX) -> Mapping[str, SX]:
         """Remember the error of this reading."""
-        return {"rounding_error": self._rounding_error(now)}
+        return {"rounding_error": self._rounding_error(inputs)}
 
-    def _rounding_error(self, now: ActuatorInputs) -> SX:
+    def _rounding_error(self, inputs: ActuatorInputs) -> SX:
         """Compute the reading minus the coordinate with its offset, (n,)."""
-        exact, step = now.q + self.encoder_offset, self.encoder_resolution
+        exact, step = inputs.q + self.encoder_offset, self.encoder_resolution
         rounded = ca.floor(exact / ca.fmax(step, MIN_RESOLUTION) + 0.5) * step
         return ca.if_else(step > MIN_RESOLUTION, rounded - exact, 0)

@@ -35,11 +35,11 @@ class Lag(ActuatorModel):
         """Return the torques before the first step, which are zero."""
         return {"torque": np.zeros(actuators)}
 
-    def apply(self, now: ActuatorInputs, motor: MotorEffects) -> MotorEffects:
+    def apply(self, inputs: ActuatorInputs, motor: MotorEffects) -> MotorEffects:
         """Blend the torque of the last step with that of the law."""
-        decay = ca.exp(-now.dt / ca.fmax(self.time_constant, MIN_TIME_CONSTANT))
-        return motor.blended(decay, now.memory["torque"])
+        decay = ca.exp(-inputs.dt / ca.fmax(self.time_constant, MIN_TIME_CONSTANT))
+        return motor.blended(decay, inputs.memory["torque"])
 
-    def advance(self, now: ActuatorInputs, torque: SX) -> Mapping[str, SX]:
+    def advance(self, inputs: ActuatorInputs, torque: SX) -> Mapping[str, SX]:
         """Remember the torques that acted."""
         return {"torque": torque}
