@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from tarsus.terrain.slope import Slope as Slope
     from tarsus.terrain.surface import Surface as Surface
     from tarsus.viewer.log_accessor import open_log as open_log
-    from tarsus.viewer.own_loop import view as view
+    from tarsus.viewer.user_loop import view as view
 
 __version__ = "0.1.0"
 
@@ -62,7 +62,7 @@ _HOMES = {
     "load": "tarsus.robots",
     "Simulation": "tarsus.simulation.simulation",
     "open_log": "tarsus.viewer.log_accessor",
-    "view": "tarsus.viewer.own_loop",
+    "view": "tarsus.viewer.user_loop",
     "world": "tarsus.simulation.world",
     "Environment": "tarsus.environments.environment",
     "PPO": "tarsus.learning.methods.ppo",

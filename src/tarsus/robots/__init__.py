@@ -95,6 +95,6 @@ def require(path_or_name: str | Path) -> None:
 
 
 def _is_path(path: Path) -> bool:
-    """Return whether it may be a path; a folder with the name of a robot is not."""
+    """Return whether the argument names a file rather than a robot."""
     is_name = str(path) in LEGGED | ARMS and os.path.isdir(path)
     return bool(path.suffix) or len(path.parts) > 1 or (os.path.exists(path) and not is_name)

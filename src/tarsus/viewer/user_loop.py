@@ -21,7 +21,7 @@ DRAWING = 2.0  # least time for the loop after a frame, in times that of drawing
 PAUSED_INTERVAL = 0.05  # s between looks at the buttons
 
 
-class OwnLoopPage:
+class UserLoopPage:
     """Page of a simulation that the user's own loop advances; made by `view`.
 
     It shows the first world. The robot can be dragged with the mouse if the simulation has
@@ -120,7 +120,7 @@ class OwnLoopPage:
         elif ahead < -1 / FRAME_RATE:  # the loop is too slow; it does not catch up later
             self._anchor = now, simulated
 
-    def __enter__(self) -> OwnLoopPage:
+    def __enter__(self) -> UserLoopPage:
         return self
 
     def __exit__(
@@ -137,7 +137,7 @@ def view(
     speed: float | None = 1.0,
     port: int = 8080,
     host: str = "127.0.0.1",
-) -> OwnLoopPage:
+) -> UserLoopPage:
     """Show a simulation in a browser while your own loop advances it.
 
     Parameters
@@ -155,7 +155,7 @@ def view(
 
     Returns
     -------
-    OwnLoopPage
+    UserLoopPage
         Page whose `sync` shows the current state. Use it in a ``with`` statement, or call its
         `close`.
 
@@ -179,7 +179,7 @@ def view(
         raise InvalidValue(f"the speed must be positive, or None, not {speed!r}.", "speed")
     page = Page("Tarsus", Address(port, host))
     try:
-        shown = OwnLoopPage(simulation, page, speed)
+        shown = UserLoopPage(simulation, page, speed)
     except BaseException:
         page.stop()
         raise
