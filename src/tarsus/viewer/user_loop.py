@@ -183,5 +183,5 @@ def view(
     except BaseException:
         page.stop()
         raise
-    page.announce()
+    page.print_url()
     return shown
