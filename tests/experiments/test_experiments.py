@@ -129,7 +129,7 @@ class Second(Exhibit):
     name, title, where, about, needs = "second", "Second", "", "about", ("first",)
 
     def measure(self, task: Task) -> Finding:
-        x = task.found["first"].data["x"]
+        x = task.findings["first"].data["x"]
         return Finding({"double": 2 * x}, checks=[Check("x is three", x == 3, f"{x:g}")])
 
 

@@ -68,7 +68,7 @@ def _check_kind(kind: str) -> None:
 
 @dataclass(frozen=True)
 class List(Command):
-    """List robots, contact laws, steppers, terrains, gaits, actuator models, sensors and tasks."""
+    """List robots, laws, steppers, terrains, gaits, actuators, sensors and tasks."""
 
     position: ClassVar[int] = 20
     topic: ClassVar[str] = "Simulate"

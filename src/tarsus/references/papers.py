@@ -26,6 +26,22 @@ BITTENCOURT_2012 = Reference(
         "number": "5",
     },
 )
+NORDIN_2002 = Reference(
+    "Nordin and Gutman 2002",
+    "article",
+    ("Nordin, Mattias", "Gutman, Per-Olof"),
+    "Controlling mechanical systems with backlash: a survey",
+    "2002",
+    {"journal": "Automatica", "volume": "38", "number": "10"},
+)
+PRATT_1995 = Reference(
+    "Pratt and Williamson 1995",
+    "inproceedings",
+    ("Pratt, Gill A.", "Williamson, Matthew M."),
+    "Series elastic actuators",
+    "1995",
+    {"booktitle": "IEEE/RSJ International Conference on Intelligent Robots and Systems"},
+)
 GEHRING_2014 = Reference(
     "Gehring 2014",
     "inproceedings",

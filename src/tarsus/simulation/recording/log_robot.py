@@ -51,7 +51,10 @@ def robot_of(run: Mapping[str, Any] | xr.Dataset) -> Robot:
         )
     known = _IN_PYTHON.get(str(attrs.get("model_sha256")))
     if file == Path():
-        return known or _load_built_in(name, attrs)
+        listed = name in registry.names(robots.__name__) or "robot_package" in attrs
+        if known is not None and not listed:
+            return known
+        return _prefer_changed(_load_built_in(name, attrs), known, attrs)
     if not is_file(file):
         raise InvalidFile(
             f"the robot file of the log does not exist: {file}; name it with --robot FILE.", file
@@ -63,8 +66,11 @@ def robot_of(run: Mapping[str, Any] | xr.Dataset) -> Robot:
             " FILE.",
             file,
         )
-    robot = _load(file, attrs)
-    # a robot may have been changed in Python since its file was read
+    return _prefer_changed(_load(file, attrs), known, attrs)
+
+
+def _prefer_changed(robot: Robot, known: Robot | None, attrs: Mapping[str, Any]) -> Robot:
+    """Return the robot of this process if it is no longer as it was loaded, else the loaded one."""
     if known is None or hash_robot(robot) == attrs.get("model_sha256"):
         return robot
     return known

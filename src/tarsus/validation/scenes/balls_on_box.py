@@ -23,10 +23,10 @@ HEADINGS = {"y": np.deg2rad(90.0), "xy": np.deg2rad(60.0)}  # rad, from x
 class BallsOnBox(ValidationScene):
     """A force of 150 N drags a box of 10 kg, mu 0.4, on which balls roll, mu 0.8.
 
-    SimBenchmark's 25 equal balls of 1 kg move alike, so one ball of 25 kg replaces them. With 2/7
-    of its mass the ball resists the box: both accelerate uniformly. The error is SimBenchmark's:
-    the squared velocity errors of box and ball, averaged over 4 s. The friction of a pyramid is too
-    large in direction xy, so that the box does not move.
+    SimBenchmark's 25 balls of 1 kg all move alike, so one ball of 25 kg stands for them. Box and
+    ball accelerate uniformly; to the box, the rolling ball counts as 2/7 of its mass. The error is
+    SimBenchmark's: the squared velocity errors of box and ball, averaged over 4 s. A friction
+    pyramid resists too much along xy, between its axes: there the box does not move.
     """
 
     needs = frozenset({"friction", "sticking", "rigid"})
