@@ -61,7 +61,9 @@ def with_series_elasticity(
     Pratt, G. A. and Williamson, M. M. (1995), Series elastic actuators, IROS.
     """
     names = _select_joints(robot, joints)
-    numbers = _each(names, stiffness=stiffness, damping=damping, output_inertia=output_inertia)
+    numbers = _assign_numbers(
+        names, stiffness=stiffness, damping=damping, output_inertia=output_inertia
+    )
     for name, number in zip(names, numbers, strict=True):
         if not number["stiffness"] > 0:
             raise InvalidValue(f"stiffness of {name!r} must be > 0.", "stiffness")
@@ -108,7 +110,7 @@ def with_backlash(robot: M, play: ArrayLike, joints: Sequence[str] | None = None
     Automatica 38(10).
     """
     names = _select_joints(robot, joints)
-    for name, number in zip(names, _each(names, play=play), strict=True):
+    for name, number in zip(names, _assign_numbers(names, play=play), strict=True):
         if not number["play"] > 0:
             raise InvalidValue(f"play of {name!r} must be > 0.", "play")
         half = number["play"] / 2
@@ -137,7 +139,7 @@ def _select_joints(robot: Mechanism, joints: Sequence[str] | None) -> list[str]:
     return names
 
 
-def _each(names: Sequence[str], **numbers: ArrayLike) -> list[dict[str, float]]:
+def _assign_numbers(names: Sequence[str], **numbers: ArrayLike) -> list[dict[str, float]]:
     """Assign numbers, one or one per joint, to joints."""
     arrays: dict[str, Any] = {}
     for key, value in numbers.items():
@@ -174,7 +176,7 @@ def _insert_joint(
     if body.joint.kind not in ("hinge", "slide"):
         raise UnmetCondition(f"the joint {motor!r} is neither a hinge nor a slide.", motor)
 
-    def on(k: int) -> int:
+    def shift(k: int) -> int:
         return k if k < link else k + 1
 
     axis = body.joint.axis
@@ -183,16 +185,17 @@ def _insert_joint(
     part = Inertia(inertia) if slide else Inertia(0.0, np.zeros(3), disc)
     upper = Body(f"{name}_motor", body.parent, body.joint, part, body.position, body.rotation)
     lower = Body(body.name, link, Joint(name, body.joint.kind, axis, **fields), body.inertia)
-    others = [replace(b, parent=on(b.parent)) for b in robot.bodies]
+    others = [replace(b, parent=shift(b.parent)) for b in robot.bodies]
     place = robot.q_slices[link].stop
-    beside = () if body.parent == WORLD else ((robot.bodies[body.parent].name, body.name),)
+    # link and parent overlap at the joint, as before
+    separated = () if body.parent == WORLD else ((robot.bodies[body.parent].name, body.name),)
     return replace(
         robot,
         bodies=(*others[:link], upper, lower, *others[link + 1 :]),
-        candidates=tuple(replace(c, body=on(c.body)) for c in robot.candidates),
-        frames=tuple(replace(f, body=on(f.body)) for f in robot.frames),
-        solids=tuple(replace(s, body=on(s.body)) for s in robot.solids),
-        loops=tuple(replace(p, parent=on(p.parent), child=on(p.child)) for p in robot.loops),
+        candidates=tuple(replace(c, body=shift(c.body)) for c in robot.candidates),
+        frames=tuple(replace(f, body=shift(f.body)) for f in robot.frames),
+        solids=tuple(replace(s, body=shift(s.body)) for s in robot.solids),
+        loops=tuple(replace(p, parent=shift(p.parent), child=shift(p.child)) for p in robot.loops),
         keyframes={key: np.insert(q, place, 0.0) for key, q in robot.keyframes.items()},
-        excluded=(*robot.excluded, *beside),
+        excluded=(*robot.excluded, *separated),
     )

@@ -5,43 +5,6 @@ from __future__ import annotations
 from tarsus.references.reference import Reference
 
 # --- the five papers that Tarsus started from
-ARMSTRONG_1994 = Reference(
-    "Armstrong-Helouvry 1994",
-    "article",
-    ("Armstrong-Hélouvry, Brian", "Dupont, Pierre", "Canudas de Wit, Carlos"),
-    "A survey of models, analysis tools and compensation methods for the control of machines with"
-    " friction",
-    "1994",
-    {"journal": "Automatica", "volume": "30", "number": "7", "pages": "1083--1138"},
-)
-BITTENCOURT_2012 = Reference(
-    "Bittencourt and Gunnarsson 2012",
-    "article",
-    ("Bittencourt, André Carvalho", "Gunnarsson, Svante"),
-    "Static friction in a robot joint: modeling and identification of load and temperature effects",
-    "2012",
-    {
-        "journal": "Journal of Dynamic Systems, Measurement, and Control",
-        "volume": "134",
-        "number": "5",
-    },
-)
-NORDIN_2002 = Reference(
-    "Nordin and Gutman 2002",
-    "article",
-    ("Nordin, Mattias", "Gutman, Per-Olof"),
-    "Controlling mechanical systems with backlash: a survey",
-    "2002",
-    {"journal": "Automatica", "volume": "38", "number": "10"},
-)
-PRATT_1995 = Reference(
-    "Pratt and Williamson 1995",
-    "inproceedings",
-    ("Pratt, Gill A.", "Williamson, Matthew M."),
-    "Series elastic actuators",
-    "1995",
-    {"booktitle": "IEEE/RSJ International Conference on Intelligent Robots and Systems"},
-)
 GEHRING_2014 = Reference(
     "Gehring 2014",
     "inproceedings",
@@ -115,6 +78,15 @@ ALART_1991 = Reference(
         "doi": "10.1016/0045-7825(91)90022-X",
     },
 )
+ARMSTRONG_1994 = Reference(
+    "Armstrong-Helouvry 1994",
+    "article",
+    ("Armstrong-Hélouvry, Brian", "Dupont, Pierre", "Canudas de Wit, Carlos"),
+    "A survey of models, analysis tools and compensation methods for the control of machines with"
+    " friction",
+    "1994",
+    {"journal": "Automatica", "volume": "30", "number": "7", "pages": "1083--1138"},
+)
 BAUMGARTE_1972 = Reference(
     "Baumgarte 1972",
     "article",
@@ -122,6 +94,18 @@ BAUMGARTE_1972 = Reference(
     "Stabilization of constraints and integrals of motion in dynamical systems",
     "1972",
     {"journal": "Computer Methods in Applied Mechanics and Engineering", "volume": "1"},
+)
+BITTENCOURT_2012 = Reference(
+    "Bittencourt and Gunnarsson 2012",
+    "article",
+    ("Bittencourt, André Carvalho", "Gunnarsson, Svante"),
+    "Static friction in a robot joint: modeling and identification of load and temperature effects",
+    "2012",
+    {
+        "journal": "Journal of Dynamic Systems, Measurement, and Control",
+        "volume": "134",
+        "number": "5",
+    },
 )
 DE_SAXCE_1998 = Reference(
     "De Saxcé and Feng 1998",
@@ -271,6 +255,14 @@ NESTEROV_1997 = Reference(
     "1997",
     {"journal": "Mathematics of Operations Research", "volume": "22", "pages": "1--42"},
 )
+NORDIN_2002 = Reference(
+    "Nordin and Gutman 2002",
+    "article",
+    ("Nordin, Mattias", "Gutman, Per-Olof"),
+    "Controlling mechanical systems with backlash: a survey",
+    "2002",
+    {"journal": "Automatica", "volume": "38", "number": "10"},
+)
 ORIN_2013 = Reference(
     "Orin 2013",
     "article",
@@ -286,6 +278,14 @@ PFROMMER_2020 = Reference(
     "ContactNets: learning discontinuous contact dynamics with smooth, implicit representations",
     "2020",
     {"booktitle": "Conference on Robot Learning"},
+)
+PRATT_1995 = Reference(
+    "Pratt and Williamson 1995",
+    "inproceedings",
+    ("Pratt, Gill A.", "Williamson, Matthew M."),
+    "Series elastic actuators",
+    "1995",
+    {"booktitle": "IEEE/RSJ International Conference on Intelligent Robots and Systems"},
 )
 PRATT_2006 = Reference(
     "Pratt 2006",

@@ -187,8 +187,8 @@ class ActingModels:
         torque = tau[[motors.index(a.joint) for a in mechanism.file_actuators]]
         return {
             f"{MEMORY}{name}": value
-            for model, now in self.pairs
-            for name, value in model.advance(now, torque).items()
+            for model, inputs in self.pairs
+            for name, value in model.advance(inputs, torque).items()
         }
 
 

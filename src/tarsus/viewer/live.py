@@ -69,12 +69,9 @@ class Live:
         # scene
         first = self._track
         self._scene = PageScene(page, first)
-        base = first.base()
-        area = np.stack([base[0, :2] - [2.0, 4.0], base[0, :2] + [6.0, 4.0]])
-        self._scene.add_ground(self.simulation.terrain, area)
+        self._scene.add_ground_around(self.simulation.terrain, first.base()[0, :2])
         pushed = self.simulation.plan.pushed_bodies
-        self._drag = DragHandle(page.scene, first.size, first.weight) if pushed else None
-        self._dragged = False
+        self._drag = DragHandle(page.scene, first, pushed[0]) if pushed else None
         self.extra_worlds: ExtraWorlds | None = None
         if choice.worlds > 1:
             others = make(replace(choice, worlds=choice.worlds - 1))
@@ -118,7 +115,9 @@ class Live:
         if self._push_end >= 0 and simulation.time >= self._push_end:
             self._set_push((0.0, 0.0, 0.0))
             self._push_end = -1.0
-        self._apply_drag()
+        positions, _ = self._track.poses(-1)
+        if self._drag is not None and (push := self._drag.push(positions[0])):
+            self.set(push=push)
         try:
             self._track = self._recorder.record(steps)
         except Diverged as error:
@@ -239,17 +238,6 @@ class Live:
         self._set_push((force * vector[0], force * vector[1], 0.0))
         self._push_end = self.simulation.time + PUSH_DURATION
         self._set_playing(True)
-
-    def _apply_drag(self) -> None:
-        """Apply the force of the mouse, if the user drags the robot."""
-        if self._drag is None:
-            return
-        robot, body = self.simulation.robot, self.simulation.plan.pushed_bodies[0]
-        positions, _ = self._track.poses(-1)
-        force = self._drag.force(positions[0, robot.body_names.index(body)])
-        if self._drag.dragging or self._dragged:
-            self._set_push((float(force[0]), float(force[1]), float(force[2])))
-        self._dragged = self._drag.dragging
 
     def _set_push(self, force: tuple[float, float, float]) -> None:
         body = self.simulation.plan.pushed_bodies[0]

@@ -19,6 +19,7 @@ from tarsus.viewer.track import Contacts, Track
 
 Array = NDArray[Any]
 FRAME_RATE = 60.0  # 1/s
+GROUND_BEHIND, GROUND_AHEAD = (-2.0, -4.0), (6.0, 4.0)  # m from a robot, corners of uneven ground
 
 
 class PageScene:
@@ -43,6 +44,10 @@ class PageScene:
     def add_ground(self, terrain: Terrain, path: Array) -> None:
         """Add the ground around a path (n, 2) in m."""
         self.page.add_ground(level_height(terrain), ground_shapes(terrain, path))
+
+    def add_ground_around(self, terrain: Terrain, position: Array) -> None:
+        """Add the ground around a position (2,), in m, and ahead of it along x."""
+        self.add_ground(terrain, np.stack([position + GROUND_BEHIND, position + GROUND_AHEAD]))
 
     def add_others(self, actors: Sequence[Actor]) -> None:
         """Add other robots, which a switch can hide."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from types import TracebackType
-from typing import Any
 
 import numpy as np
 
@@ -16,8 +15,7 @@ from tarsus.viewer.live_recorder import LiveRecorder
 from tarsus.viewer.page import Page
 from tarsus.viewer.page_scene import FRAME_RATE, PageScene
 
-GROUND_BEHIND, GROUND_AHEAD = (-2.0, -4.0), (6.0, 4.0)  # m from the base, of uneven ground
-DRAWING = 2.0  # least time for the loop after a frame, in times that of drawing
+MIN_LOOP_TIME = 2.0  # that the loop has after a frame, over the time that drawing took
 PAUSED_INTERVAL = 0.05  # s between looks at the buttons
 
 
@@ -41,13 +39,10 @@ class UserLoopPage:
         self._recorder = LiveRecorder(simulation)
         track = self._recorder.look()
         self._scene = PageScene(page, track)
-        base = track.base()[0, :2]
-        area = np.stack([base + GROUND_BEHIND, base + GROUND_AHEAD])
-        self._scene.add_ground(simulation.terrain, area)
+        self._scene.add_ground_around(simulation.terrain, track.base()[0, :2])
         pushed = simulation.plan.pushed_bodies
-        self._pushed = simulation.robot.body_names.index(pushed[0]) if pushed else None
-        self._drag = DragHandle(page.scene, track.size, track.weight) if pushed else None
-        self._pulled, self._paused, self._single = False, False, False
+        self._drag = DragHandle(page.scene, track, pushed[0]) if pushed else None
+        self._paused, self._single = False, False
         with page.gui.add_folder("Time"):
             self._clock = page.gui.add_markdown("t = 0 s")
             self._play = page.gui.add_button("Pause")
@@ -69,7 +64,7 @@ class UserLoopPage:
         if begin >= self._next or self._paused:
             self._show()
             end = time.perf_counter()
-            self._next = max(begin + 1 / FRAME_RATE, end + DRAWING * (end - begin))
+            self._next = max(begin + 1 / FRAME_RATE, end + MIN_LOOP_TIME * (end - begin))
         waited = self._paused
         while self._paused and not self._single:
             time.sleep(PAUSED_INTERVAL)
@@ -96,15 +91,8 @@ class UserLoopPage:
         with self._page.server.atomic():
             self._scene.move(positions[0], rotations[0], track.contacts_at(-1))
             self._clock.content = f"t = {self._simulation.time:.2f} s"
-            if self._drag is not None:
-                self._pull(self._drag.force(positions[0, self._pushed]))
-
-    def _pull(self, force: Any) -> None:
-        """Apply the force (3,) of the mouse, in N; pushes that the loop sets stay otherwise."""
-        pulling = bool(np.any(force))
-        if pulling or self._pulled:
-            self._simulation.set(push={self._simulation.plan.pushed_bodies[0]: force})
-        self._pulled = pulling
+            if self._drag is not None and (push := self._drag.push(positions[0])):
+                self._simulation.set(push=push)
 
     def _wait(self, restart: bool) -> None:
         """Sleep until the wall clock has caught up with the simulation."""
@@ -162,8 +150,10 @@ def view(
     Raises
     ------
     InvalidValue
-        If the speed is not positive, or no port is free.
-    MissingExtra
+        If the speed is not positive, or the port is out of range.
+    UnmetCondition
+        If no port is free.
+    MissingPackage
         If the extra `view` is not installed.
 
     Examples

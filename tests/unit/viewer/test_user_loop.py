@@ -81,7 +81,7 @@ def test_the_mouse_pulls_like_a_spring_until_it_lets_go() -> None:
         drag.grab()
         drag.control.position = (q[0], q[1] + 0.1, q[2])
         page._show()
-        pull = 0.1 * drag._stiffness
+        pull = 0.1 * drag.stiffness
         simulation.step()
         momentum = robot.momentum(simulation.q, simulation.u)
         assert momentum[1] == pytest.approx(pull * simulation.dt, rel=1e-6)

@@ -3,8 +3,9 @@
 To add a model, write one file in `tarsus/control/actuators` with one frozen dataclass that derives
 from `ActuatorModel`; the file's name is the model's name. Declare each number with its unit and
 range (`tarsus.parameters.array`). A number may differ by actuator and by world, and
-`Simulation.set` changes it. `apply` says what the model changes in a step, `advance` how its memory
-goes on. A model is compiled into the step of simulations that use it, and costs nothing in others.
+`Simulation.set` changes it. `apply` returns what the model changes in a step, `advance` its memory
+after the step. A model is compiled into the step of simulations that use it, and costs nothing in
+others.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class ActuatorInputs:
-    """What actuator models know at the start of a step, as symbols of shape (n,).
+    """Inputs of actuator models at the start of a step, as symbols of shape (n,).
 
     Attributes
     ----------
@@ -89,10 +90,10 @@ class ActuatorModel:
 
     def with_values(self, values: Mapping[str, Any]) -> Self:
         """Copy the model with symbols or arrays as its numbers, without checks."""
-        made = copy.copy(self)
+        model = copy.copy(self)
         for name, value in values.items():
-            object.__setattr__(made, name, value)
-        return made
+            object.__setattr__(model, name, value)
+        return model
 
     def why_unsuitable(self, mechanism: Mechanism) -> str | None:
         """Return None, or one sentence that says why the robot's actuators cannot have the model.
