@@ -1,4 +1,4 @@
-"""Many worlds of one task as NumPy arrays; the adapters for learning libraries build on it."""
+"""Many worlds of one task as arrays; the adapters for learning libraries build on it."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from tarsus.environments.task_observer import TaskOutline, build_outline
 from tarsus.errors import IncompatibleOptions, InvalidValue, WarningRecord, one_per_code
 from tarsus.morphology.feet import find_feet
 from tarsus.program.run.backend import Array
-from tarsus.program.run.worlds import Worlds
 from tarsus.simulation import default_controller, file_material, resolve, setup_warnings, time_steps
 from tarsus.simulation.contact_selection import select_candidates
+from tarsus.simulation.device import create_backend
 from tarsus.simulation.ground_placement import place_on_ground
 from tarsus.simulation.initial_registers import write_registers
 from tarsus.simulation.options import Options, complete
@@ -42,6 +42,8 @@ FLAGS = ("terminated", "truncated", "diverged")
 @dataclass(frozen=True, eq=False)
 class Transition:
     """Result of a control period in each world; arrays with `worlds` rows.
+
+    The arrays are NumPy's on the CPU and CuPy's on a GPU.
 
     Attributes
     ----------
@@ -68,9 +70,9 @@ class Transition:
     reward: Array
     terms: Array
     measures: Array
-    terminated: NDArray[np.bool_]
-    truncated: NDArray[np.bool_]
-    diverged: NDArray[np.bool_]
+    terminated: Array
+    truncated: Array
+    diverged: Array
     unconverged: Array
 
 
@@ -95,8 +97,8 @@ class Environment:
         `seed` of all random numbers; `first_world`: world k draws the numbers of world
         `first_world` + k, independent of the other worlds; `gains` of the joint servos (default:
         computed from the robot and `dt`). Of the options of a `Simulation`: `worlds`, `contacts`,
-        `limits`, `bounce`, `stiction`, `slots`, `self_collision`, `keyframe`, `precision` (default
-        "float32") and `threads`.
+        `limits`, `bounce`, `stiction`, `slots`, `self_collision`, `keyframe`, `device`, `precision`
+        (default "float32") and `threads`.
 
     Raises
     ------
@@ -163,7 +165,7 @@ class Environment:
         )
         program = control_program(work)
         bits = 32 if chosen.precision == "float32" else 64
-        self.backend = Worlds(program, self.worlds, bits=bits, threads=chosen.threads)
+        self.backend = create_backend(program, chosen.device, self.worlds, bits, chosen.threads)
         self._registers = {"start": place_on_ground(scene, stand)}
         self._registers |= {f"law.{k}": v[..., None] for k, v in self.law.parameters().items()}
         self._registers |= {f"terrain.{k}": v for k, v in self.terrain.parameters().items()}
@@ -238,7 +240,7 @@ class Environment:
         return self.outline.mirror
 
     def state(self) -> dict[str, Array]:
-        """Copy everything that the worlds need to continue, shape (worlds, size) each.
+        """Copy everything that the worlds need to continue to NumPy arrays, (worlds, size) each.
 
         The seed is not part of it: to draw the same random numbers, continue in an environment with
         the same `seed` and `first_world`.
@@ -267,11 +269,11 @@ class Environment:
 
         Returns
         -------
-        numpy.ndarray
+        numpy.ndarray or cupy.ndarray
             Observations, shape (worlds, k).
         """
         worlds = self.backend
-        count = worlds.get("count") if seed is None else np.zeros((self.worlds, 1))
+        count = worlds.output("count") if seed is None else np.zeros((self.worlds, 1))
         if seed is not None:
             self.seed = seed
             write_registers(worlds, self._registers | {"seed": hash_seed(seed)})
@@ -287,7 +289,7 @@ class Environment:
         worlds.set("clock", np.array([require_fitted(self.task.episode) * self.task.rate]))
         worlds.set("count", count)
         worlds.advance()
-        return worlds.get("observation")
+        return worlds.output("observation")
 
     def step(self, action: ArrayLike) -> Transition:
         """Advance by one control period.
@@ -295,7 +297,9 @@ class Environment:
         Parameters
         ----------
         action
-            Actions, shape (worlds, n), or (n,) for all worlds.
+            Actions, shape (worlds, n), or (n,) for all worlds: a NumPy array, or on a GPU any array
+            that CuPy can read there. In host memory they must be finite. To check this on a GPU
+            would wait for it: there NaN ends the episode of its world, as `diverged`.
 
         Returns
         -------
@@ -329,30 +333,24 @@ class Environment:
         return self.last
 
     def _advance(self, action: ArrayLike) -> None:
-        values = np.asarray(action, dtype=self.backend.dtype)
+        values = self.backend.arrays.asarray(action, dtype=self.backend.dtype)
         if values.shape not in ((self.action_size,), (self.worlds, self.action_size)):
             raise InvalidValue(
                 f"action must have shape ({self.worlds}, {self.action_size}), not {values.shape}.",
                 "action",
             )
-        if not np.isfinite(values).all():
+        if self.backend.arrays is np and not np.isfinite(values).all():
             raise InvalidValue("action must be finite, but it contains NaN or infinity.", "action")
         self.backend.set("action", values)
         self.backend.advance()
 
     def copy_transition(self) -> Transition:
         """Copy the results of the last control period."""
-        get = self.backend.get
-        observation, flags = (
-            get("observation"),
-            [get(name)[:, 0] > 0 for name in FLAGS],
-        )
-        ended = flags[0] | flags[1]
-        final = get("final") if ended.any() else observation.copy()
-        unconverged, reward = get("unconverged")[:, 0], get("reward")[:, 0]
-        parts = get("terms"), get("measures")
+        get = self.backend.output
+        terminated, truncated, diverged = (get(name)[:, 0] > 0 for name in FLAGS)
         return Transition(
-            observation, final, reward, *parts, flags[0], flags[1], flags[2], unconverged
+            *(get("observation"), get("final"), get("reward")[:, 0], get("terms")),
+            *(get("measures"), terminated, truncated, diverged, get("unconverged")[:, 0]),
         )
 
 

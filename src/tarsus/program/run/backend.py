@@ -26,9 +26,12 @@ class Backend(ABC):
         Lanes and bits of the compiled code.
     dtype
         Type of every register.
+    threads
+        Number of threads of the CPU that share the worlds.
     """
 
     arrays: Any = np
+    threads: int = 1
 
     def __init__(self, program: Program, worlds: int, target: Target) -> None:
         self.program, self.count, self.target = program, worlds, target
@@ -64,6 +67,14 @@ class Backend(ABC):
     @abstractmethod
     def view(self, name: str) -> Any:
         """Return a register without a copy; writing to it changes the worlds."""
+
+    @abstractmethod
+    def buffer(self, name: str, dtype: type | None = None) -> Any:
+        """Create an array of `arrays` for `read`, (worlds, size) or more rows."""
+
+    @abstractmethod
+    def read(self, name: str, into: Any) -> None:
+        """Copy a register of all worlds to an array from `buffer`."""
 
     @abstractmethod
     def first(self, name: str) -> Array:

@@ -93,6 +93,12 @@ class ThreadWorlds(Backend):
         # with one entry or one world the transpose is contiguous, but must be a copy too
         return self._rows(name).T.copy()
 
+    def buffer(self, name: str, dtype: type | None = None) -> Any:
+        return self.arrays.zeros((self.count, self.program.sizes[name]), dtype or self.dtype)
+
+    def read(self, name: str, into: Any) -> None:
+        into[...] = self._rows(name).T
+
     def view(self, name: str) -> Any:
         """Return a view of a register of all worlds, (worlds, size), stored entry by entry."""
         self._writable.add(name)

@@ -115,7 +115,6 @@ class Worlds(Backend):
         return aligned_zeros(shape, np.dtype(dtype or self.dtype))
 
     def read(self, name: str, into: Array) -> None:
-        """Copy a register of all worlds to an array from `buffer`."""
         rows, order = self._rows(name).transpose(0, 2, 1), self._order
         if order is None:
             into.reshape(rows.shape)[...] = rows
