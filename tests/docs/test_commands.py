@@ -90,6 +90,12 @@ def check_other_program(command: str) -> None:
         )
 
 
+LEG = """<robot name="leg"><link name="base"><inertial><mass value="5"/>
+<inertia ixx=".1" iyy=".1" izz=".1" ixy="0" ixz="0" iyz="0"/></inertial></link><link name="calf">
+<inertial><mass value=".2"/><inertia ixx=".001" iyy=".001" izz=".001" ixy="0" ixz="0" iyz="0"/>
+</inertial></link><joint name="FL_calf_joint" type="revolute"><parent link="base"/>
+<child link="calf"/><axis xyz="0 1 0"/><limit lower="-2" upper="0" effort="45" velocity="15"/>
+</joint></robot>"""
 SPECS = [
     pytest.param(block.code, id=f"{page.name}-{block.line}")
     for page, blocks in BLOCKS.items()
@@ -107,6 +113,13 @@ def test_specifications_in_the_documents_load(text: str, tmp_path: Path) -> None
     if "network" in tables:
         found: Any = overlay(Contract(""), tables, "page", tmp_path)
         assert not [q.name for q in found.missing() if q.name not in ("kp", "kd")]
+        return
+    if "robot" in tables:
+        (tmp_path / tables["robot"]).write_text(LEG)
+        (tmp_path / "robot.toml").write_text(text)
+        loaded = tarsus.load(tmp_path / "robot.toml")
+        names = ("FL_calf_joint", "FL_calf_joint_play", "FL_calf_joint_spring")
+        assert loaded.joint_names[-3:] == names
         return
     found = (identification_of if "free" in tables else sweep_of)(tables, tmp_path)
     assert found

@@ -83,7 +83,8 @@ class Identify(Command):
     threads: Annotated[int | None, argument("NUMBER")] = None
     """Number of threads; it does not affect the results. (default: all available cores)"""
     out: Folder = None
-    """Write identify.json, identify.html and, without --laws, identify.png to this folder."""
+    """Write identify.json, identify.html and, without --laws, identify.png to this folder; from a
+    servo log also the identified robot."""
 
     def execute(self) -> int:
         from tarsus.files import check_writable
@@ -153,9 +154,9 @@ class Identify(Command):
             from tarsus.identification.identified_file import write_identified
             from tarsus.viewer.figure import save
 
-            files += [self.out / "identify.png", self.out / "identified.xml"]
-            save(draw_actuators(result), files[-2])
-            write_identified(result.robot, files[-1])
+            files.append(self.out / "identify.png")
+            save(draw_actuators(result), files[-1])
+            files += write_identified(result.robot, self.out)
         return self._print(record, files, lambda: _print_actuators(result))
 
     def _rank(self, threads: int) -> int:

@@ -51,7 +51,9 @@ class FileActuators:
         None, "N m", "torque at zero speed; none: no torque-speed curve", "(0, 1e10]"
     )
     no_load_speed: Any = array(None, "rad/s", "speed at which the torque is zero", "(0, 1e10]")
-    delay: Any = array(0, "[1]", "delay of the control signals, in steps", "[0, 100]")
+    delay: Any = array(
+        None, "[1]", "delay of the control signals, in steps; none: the file's", "[0, 100]"
+    )
     gear: Any = array(None, "[1]", "gear ratio to the joint; none: the file's", "[-1e6, 1e6]")
     control_lower: Any = array(
         None, "[1]", "lower limit of the control signal; none: the file's", "[-1e30, 1e30]"
@@ -115,8 +117,8 @@ class FileActuators:
 
     @property
     def longest_delay(self) -> int:
-        """The longest delay of any world, in steps."""
-        return int(np.max(self.delay))
+        """The longest delay of any world, in whole steps."""
+        return 0 if self.delay is None else int(np.ceil(np.max(self.delay)))
 
     def values(self, mechanism: Mechanism, worlds: int) -> dict[str, Array]:
         """Return `kp`, `kv`, `strength` and the `optional` numbers of every actuator.

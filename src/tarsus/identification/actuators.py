@@ -37,10 +37,10 @@ from tarsus.identification.servo_log import read_servo_log
 from tarsus.identification.spec import SEARCH, IdentificationSpec
 from tarsus.identification.unknowns import FRICTION_KINDS, Unknown
 from tarsus.identification.windows import Noise, Windows, cut_windows
-from tarsus.model.file_actuators import FREE, FileActuator
 from tarsus.model.friction import FrictionVariation
 from tarsus.model.joint import Joint
 from tarsus.model.mechanism import Mechanism
+from tarsus.model.motors import with_servos as motors_to_servos
 from tarsus.simulation.varied import FRICTION_FIELDS, joint_value
 
 Array = NDArray[np.float64]
@@ -249,7 +249,7 @@ def identify_actuators(
     fits, chosen = _compare(fits, motion, first_held_out)
     values = known.get(chosen, {})
     return ActuatorIdentification(
-        apply_estimates(robot, values, motion),
+        apply_estimates(driven, values, motion),
         motion,
         tuple(fits),
         chosen,
@@ -273,24 +273,14 @@ def with_servos(robot: Robot, kp: float, kd: float) -> Robot:
     for name, value in (("kp", kp), ("kd", kd)):
         if not (np.isfinite(value) and value >= 0) or (name == "kp" and value == 0):
             raise InvalidValue(f"{name} must be a positive number, not {value}.", name)
-    motors = {motor.joint: (motor.lower, motor.upper) for motor in robot.actuators}
+    motors = [motor.joint for motor in robot.actuators]
     lacking = [b.joint.name for b in robot.bodies if b.joint.name not in motors]
     if lacking:
         raise UnmetCondition(
             f"{lacking[0]} of {robot.name} has no motor: lock it or add a motor to the model.",
             lacking[0],
         )
-    servos = tuple(
-        FileActuator(
-            f"{b.joint.name}_servo",
-            b.joint.name,
-            gain=(kp, 0.0, 0.0),
-            bias=(0.0, -kp, -kd),
-            force=motors[b.joint.name] if np.isfinite(motors[b.joint.name]).all() else FREE,
-        )
-        for b in robot.bodies
-    )
-    return replace(robot, file_actuators=servos)
+    return motors_to_servos(robot, dict.fromkeys(motors, (kp, kd)))
 
 
 def list_joint_groups(robot: Mechanism, per: str) -> list[str]:

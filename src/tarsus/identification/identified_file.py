@@ -1,7 +1,9 @@
-"""Write the identified joints of a robot into its file, as MJCF that `load` and MuJoCo read.
+"""Write the identified joints of a robot as files that `load` reads.
 
-An MJCF file is changed only where joints were identified; everything else stays as it is. Robots of
-other formats are written as a new MJCF file.
+An MJCF file, which MuJoCo reads too, is changed only where joints were identified. Robots of other
+formats are written as a new MJCF file; a URDF file is edited too. A TOML file names the robot's own
+file and adds what its format cannot say: gains, delays and lags of the servos, offsets of encoders,
+armature, springs, and how friction varies (`tarsus.model.robot_toml`).
 """
 
 from __future__ import annotations
@@ -17,29 +19,45 @@ from tarsus.dynamics.robot import Robot
 from tarsus.files import write_text
 from tarsus.model.joint import Joint
 from tarsus.model.mjcf_friction import add_friction
+from tarsus.model.robot_toml import find_model_file, write_robot_toml
 from tarsus.model.to_mjcf import to_mjcf
 
+NAME = "identified"  # of the files
 FOLDERS = ("meshdir", "texturedir", "assetdir")  # of the compiler, relative to the file
 
 
-def write_identified(robot: Robot, path: Path) -> None:
-    """Write the robot of an identification as MJCF.
+def write_identified(robot: Robot, folder: Path) -> list[Path]:
+    """Write the robot of an identification.
 
     Parameters
     ----------
     robot
-        Robot with the identified joints; its origin is the file with the others.
-    path
-        Path of the new file.
+        Robot with the identified joints and servos; its origin is the file with the others.
+    folder
+        Folder of the new files.
+
+    Returns
+    -------
+    list of Path
+        The files: MJCF, URDF if the robot was read from URDF, and TOML.
     """
-    source = Path(robot.origin.file) if robot.origin.file else None
-    root = _edit_file(robot, source, path) if source and source.suffix == ".xml" else None
-    text = to_mjcf(robot, floor=False) if root is None else _text(root)
-    write_text({path: text + "\n"})
+    source = find_model_file(Path(robot.origin.file)) if robot.origin.file else None
+    texts: dict[Path, str] = {}
+    paths = {suffix: folder / f"{NAME}{suffix}" for suffix in (".xml", ".urdf", ".toml")}
+    edited = source and _edit_mjcf(robot, source, paths[".xml"])
+    texts[paths[".xml"]] = to_mjcf(robot, floor=False) if not edited else _text(edited)
+    if source and (urdf := _edit_urdf(robot, source, paths[".urdf"])):
+        texts[paths[".urdf"]] = _text(urdf)
+    base = source or paths[".xml"]
+    texts[paths[".toml"]] = write_robot_toml(robot, Path(os.path.relpath(base, folder)).as_posix())
+    write_text({path: text.rstrip() + "\n" for path, text in texts.items()})
+    return [*texts]
 
 
-def _edit_file(robot: Robot, source: Path, path: Path) -> Element | None:
-    """Edit the joints in the file; None if they are not all in it, by their names."""
+def _edit_mjcf(robot: Robot, source: Path, path: Path) -> Element | None:
+    """Edit the joints in an MJCF file; None if they are not all in it, by their names."""
+    if source.suffix != ".xml":
+        return None
     root = ElementTree.parse(source).getroot()
     elements = {e.get("name"): e for e in root.iter("joint") if e.get("name")}
     joints = [body.joint for body in robot.bodies]
@@ -54,6 +72,28 @@ def _edit_file(robot: Robot, source: Path, path: Path) -> Element | None:
         for name in FOLDERS[:2]:
             folder = compiler.get(name, compiler.get(FOLDERS[2], ""))
             compiler.set(name, os.path.relpath(source.parent / folder, path.parent))
+    return root
+
+
+def _edit_urdf(robot: Robot, source: Path, path: Path) -> Element | None:
+    """Edit damping and dry friction in a URDF file; None for another file."""
+    root = ElementTree.parse(source).getroot()
+    if root.tag != "robot":
+        return None
+    joints = {body.joint.name: body.joint for body in robot.bodies}
+    for element in root.findall("joint"):
+        if (joint := joints.get(str(element.get("name")))) is None:
+            continue
+        found = element.find("dynamics")
+        dynamics = SubElement(element, "dynamics") if found is None else found
+        dynamics.set("damping", repr(float(joint.damping)))
+        dynamics.set("friction", repr(float(joint.dry_friction)))
+    # the meshes, seen from the new file
+    for mesh in root.iter("mesh"):
+        name = str(mesh.get("filename"))
+        if "://" not in name and not os.path.isabs(name):
+            relative = os.path.relpath(source.parent / name, path.parent)
+            mesh.set("filename", Path(relative).as_posix())
     return root
 
 

@@ -18,6 +18,7 @@ FREE: Range = (-np.inf, np.inf)
 FADE_RATIO = 0.05  # part of a speed limit over which the torque falls to zero
 STATELESS, INTEGRATOR, FILTERS = "none", "integrator", ("filter", "filterexact")
 NOT_DRIVING = "actuators that do not drive one hinge or slide are ignored"  # start of a report
+MOTOR_NUMBERS = ("delay", "lag", "encoder_offset")  # what real motors add, 0 by default
 SIMULATED = (STATELESS, INTEGRATOR, *FILTERS)  # dynamics
 
 
@@ -55,6 +56,12 @@ class FileActuator:
         Speed limit of the joint, in rad/s or m/s; the torque fades over its last `FADE_RATIO`.
     early
         Whether the force is that of the activation at the end of the step, not at its start.
+    delay
+        Time by which the signal is late, in s.
+    lag
+        Time constant of the joint's torque, in s.
+    encoder_offset
+        Measured minus true coordinate of the joint, in rad or m, as a servo measures it.
     """
 
     name: str
@@ -70,8 +77,19 @@ class FileActuator:
     activation: Range = FREE
     speed: float = np.inf
     early: bool = False
+    delay: float = 0.0
+    lag: float = 0.0
+    encoder_offset: float = 0.0
 
     def __post_init__(self) -> None:
+        for name in MOTOR_NUMBERS:
+            value = getattr(self, name)
+            if not np.isfinite(value) or (value < 0 and name != "encoder_offset"):
+                raise InvalidModel(
+                    f"actuator {self.name!r}: {name} must be finite"
+                    f"{'' if name == 'encoder_offset' else ' and >= 0'}, not {value}.",
+                    self.name,
+                )
         if not self.speed > 0:
             raise InvalidModel(
                 f"actuator {self.name!r}: the speed limit must be > 0, not {self.speed}.", self.name
@@ -152,3 +170,30 @@ def create_motor(joint: str, effort: float, velocity: float) -> FileActuator:
     """
     speed = velocity if velocity > 0 and np.isfinite(effort) else np.inf
     return FileActuator(joint, joint, force=(-effort, effort), speed=speed)
+
+
+def create_servo(
+    joint: str, kp: float, kd: float, force: Range = FREE, speed: float = np.inf
+) -> FileActuator:
+    """Create a position servo, whose torque is kp (target - q) - kd u.
+
+    Parameters
+    ----------
+    joint
+        Name of the joint.
+    kp, kd
+        Gains, in N m/rad and N m s/rad.
+    force
+        Range of the torque.
+    speed
+        Speed limit, which needs limits of the torque.
+    """
+    limited = bool(np.isfinite(force).all())
+    return FileActuator(
+        f"{joint}_servo",
+        joint,
+        gain=(kp, 0.0, 0.0),
+        bias=(0.0, -kp, -kd),
+        force=force if limited else FREE,
+        speed=speed if limited else np.inf,
+    )

@@ -1,15 +1,18 @@
-"""Choice of the joints with motors, for files that do not state them."""
+"""Choice of the joints with motors or servos, for files that do not state them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
 
 from tarsus.errors import unknown_name_error
-from tarsus.model.file_actuators import create_motor
+from tarsus.model.file_actuators import FREE, create_motor, create_servo
 from tarsus.model.mechanism import WORLD, Actuator, Mechanism
+
+M = TypeVar("M", bound=Mechanism)
 
 
 def with_motors(
@@ -51,6 +54,47 @@ def with_motors(
         file_actuators=tuple(file_actuators),
         signals=mechanism.signals if unchanged else {},
     )
+
+
+def with_servos(mechanism: M, gains: Mapping[str, tuple[float, float]]) -> M:
+    """Replace the file's actuators of some joints by position servos with the same limits.
+
+    The servos hold the coordinates of the keyframes.
+
+    Parameters
+    ----------
+    mechanism
+        Mechanism to change.
+    gains
+        kp and kd by joint, in N m/rad and N m s/rad.
+
+    Raises
+    ------
+    UnknownName
+        If a joint has no motor.
+    """
+    limits = {motor.joint: (motor.lower, motor.upper) for motor in mechanism.actuators}
+    actuators = [a for a in mechanism.file_actuators if a.joint not in gains]
+    columns = [k for k, a in enumerate(mechanism.file_actuators) if a.joint not in gains]
+    for joint, (kp, kd) in gains.items():
+        if joint not in limits:
+            raise unknown_name_error("joint with a motor", joint, limits)
+        of_joint = [a for a in mechanism.file_actuators if a.joint == joint]
+        speed = min([a.speed for a in of_joint], default=np.inf)
+        force = limits[joint] if np.isfinite(limits[joint]).all() else FREE
+        actuators.append(create_servo(joint, kp, kd, force, speed))
+    # in the order of the motors
+    order = [motor.joint for motor in mechanism.actuators]
+    places = sorted(range(len(actuators)), key=lambda k: order.index(actuators[k].joint))
+    signals = {}
+    for key, q in mechanism.keyframes.items():
+        targets = [q[mechanism.q_slices[mechanism.joint_index(joint)].start] for joint in gains]
+        blank = np.zeros(len(mechanism.file_actuators))
+        control, activation = mechanism.signals.get(key, (blank, blank))
+        control = np.concatenate([control[columns], targets])[places]
+        activation = np.concatenate([activation[columns], np.zeros(len(gains))])[places]
+        signals[key] = control, activation
+    return replace(mechanism, file_actuators=tuple(actuators[k] for k in places), signals=signals)
 
 
 def movable_joints(mechanism: Mechanism) -> list[str]:

@@ -13,6 +13,7 @@ from tarsus.model.check import check
 from tarsus.model.files import add_file_to_errors, check_file_exists, root_tag
 from tarsus.model.mechanism import Mechanism
 from tarsus.model.robot_files import LFS_POINTER, file_bytes
+from tarsus.model.robot_toml import TOML, read_robot_toml
 
 LOG_SIGNATURES = (b"CDF", b"\x89HDF")  # of netCDF files, as logs are
 BYTE_ORDER_MARKS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
@@ -25,6 +26,8 @@ class UnknownOption(UnknownName):
 
 def read(path: str | Path, **options: Any) -> Mechanism:
     """Read and check a robot from an MJCF (<mujoco>), URDF (<robot>) or SDF (<sdf>) file.
+
+    A TOML file names one of these and what it cannot say (`tarsus.model.robot_toml`).
 
     Parameters
     ----------
@@ -41,6 +44,9 @@ def read(path: str | Path, **options: Any) -> Mechanism:
         If the file cannot be read, or describes a robot that cannot be simulated.
     """
     path = check_file_exists(path)
+    if path.suffix == TOML:
+        with add_file_to_errors(path.name, path):
+            return check(read_robot_toml(path, lambda file: read(file, **options)))
     with add_file_to_errors(str(path)):
         _check_xml(path)
         reader = _reader(root_tag(path))

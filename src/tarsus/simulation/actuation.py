@@ -13,10 +13,12 @@ from numpy.typing import NDArray
 
 from tarsus import registry
 from tarsus.control.actuators.base import ActuatorInputs, ActuatorModel
+from tarsus.control.actuators.encoder import Encoder
+from tarsus.control.actuators.lag import Lag
 from tarsus.control.file_actuators import FileActuators, broadcast, check_ranges, has_number
 from tarsus.dynamics.actuator_force import ActuatorForce, MotorEffects, clip, next_activation
 from tarsus.errors import IncompatibleOptions, InvalidValue, Unsupported, unknown_name_error
-from tarsus.model.file_actuators import NOT_DRIVING
+from tarsus.model.file_actuators import MOTOR_NUMBERS, NOT_DRIVING
 from tarsus.model.mechanism import Mechanism
 from tarsus.parameters import name_of
 from tarsus.program.ir.loops import Values
@@ -30,6 +32,7 @@ from tarsus.simulation.settings import Setting, SettingGroup
 Array = NDArray[np.float64]
 MOTOR, FILE = "motor", "file"
 MODELS = "tarsus.control.actuators"
+DELAY_DIGITS = 9  # of a step, so that a whole number of steps stays whole
 ACTUATORS = "actuators"  # name of the part of a run with parameters
 PLUS = "+"  # between "file" and the names of models
 AUTO = "auto"  # default gait
@@ -88,6 +91,39 @@ def resolve_actuators(choice: Any, controller: Any) -> tuple[FileActuators | Non
         )
     default = isinstance(controller, str) and controller == AUTO
     return choices, None if choices is not None and default else controller
+
+
+def with_file_motors(
+    actuators: FileActuators | None, mechanism: Mechanism, dt: float
+) -> FileActuators | None:
+    """Add delays, lags and encoder offsets of the file, unless the user chose others.
+
+    Parameters
+    ----------
+    actuators
+        The user's choice, or None.
+    mechanism
+        The robot.
+    dt
+        Time step, in s.
+    """
+    if actuators is None:
+        return None
+    numbers = {
+        name: np.array([[getattr(a, name) for a in mechanism.file_actuators]])
+        for name in MOTOR_NUMBERS
+    }
+    chosen = [name_of(model) for model in actuators.models]
+    models = list(actuators.models)
+    servos = any(a.depends_on_state for a in mechanism.file_actuators)
+    if numbers["encoder_offset"].any() and servos and "encoder" not in chosen:
+        models.insert(0, Encoder(numbers["encoder_offset"], 0.0))
+    if numbers["lag"].any() and "lag" not in chosen:
+        models.append(Lag(numbers["lag"]))
+    delay = actuators.delay
+    if delay is None:
+        delay = np.round(numbers["delay"] / dt, DELAY_DIGITS) if numbers["delay"].any() else 0
+    return replace(actuators, delay=delay, models=tuple(models))
 
 
 def create_model(name: str) -> ActuatorModel:
@@ -273,7 +309,8 @@ def delay_signals(signals: SX, longest: int, delay: SX, b: Builder) -> tuple[SX,
     longest
         Largest delay, in steps.
     delay
-        Delay of each signal (n,), or of all (1,), in steps.
+        Delay of each signal (n,), or of all (1,), in steps. A signal is constant over a step, so a
+        fraction of a step mixes two signals: their mean over the step.
     b
         Builder of the program.
 
@@ -284,7 +321,8 @@ def delay_signals(signals: SX, longest: int, delay: SX, b: Builder) -> tuple[SX,
     """
     n = signals.numel()
     line = ca.vertcat(signals, b.declare("delayed", n * longest))
-    parts = [ca.if_else(delay == k, line[k * n : k * n + n], 0) for k in range(longest + 1)]
+    shares = [ca.fmax(1 - ca.fabs(delay - k), 0) for k in range(longest + 1)]
+    parts = [share * line[k * n : k * n + n] for k, share in enumerate(shares)]
     return sum(parts, SX.zeros(n)), {"delayed": line[: n * longest]}
 
 
@@ -314,7 +352,7 @@ def initial_registers(
         f"actuators.{name}": value for name, value in actuators.values(mechanism, worlds).items()
     }
     if delay:
-        delays = _check_delays(actuators.delay, worlds)
+        delays = _arrange_delays(actuators.delay, worlds)
         values["actuators.delay"] = broadcast(mechanism, "delay", delays, np.zeros(n), worlds)
         values["delayed"] = np.tile(signal, delay)
     states = [k for k, a in enumerate(mechanism.file_actuators) if a.has_state]
@@ -377,7 +415,7 @@ def _update_register(
         raise InvalidValue(f"{name} of the file's actuators must be a number, not None.", name)
     actuators.declared[name].check("the file's actuators", _flatten(setting))
     if name == "delay":
-        longest, setting = actuators.longest_delay, _check_delays(setting, worlds.count)
+        longest, setting = actuators.longest_delay, _arrange_delays(setting, worlds.count)
         most = np.max(_flatten(setting))
         if most > longest:
             raise InvalidValue(
@@ -408,10 +446,8 @@ def _flatten(values: Any) -> Any:
     return np.concatenate([np.ravel(value) for value in values.values()] or [np.zeros(0)])
 
 
-def _check_delays(delays: Any, worlds: int) -> Any:
-    """Check that delays are whole steps; one number per world gets the shape (worlds, 1)."""
+def _arrange_delays(delays: Any, worlds: int) -> Any:
+    """Give one number per world the shape (worlds, 1)."""
     numbers = np.asarray(_flatten(delays), dtype=float)
-    if np.any(numbers != np.round(numbers)):
-        raise InvalidValue(f"delay must be a whole number of steps, not {delays!r}.", "delay")
     by_world = not isinstance(delays, Mapping) and numbers.shape == (worlds,)
     return numbers[:, None] if by_world else delays

@@ -138,6 +138,7 @@ class Simulation:
         if dt is None:
             dt = default_controller.default_time_step(self.robot, controller)
         self.dt = time_steps.check_time_step(dt)
+        actuators = actuation.with_file_motors(actuators, self.robot, self.dt)
         prepared = default_controller.prepare(self.robot, controller, self.dt, self.warnings)
         fitted, self.robot = file_material.law_for_robot(
             law, prepared[0], self.warnings, chosen.parameters

@@ -26,12 +26,15 @@ PLANE, HFIELD, SPHERE, CAPSULE, ELLIPSOID, CYLINDER, BOX, MESH, SDF = range(9)  
 def mjcf_shapes(robot: Robot, path: Path) -> list[DrawnShape]:
     """Create the visible geoms of the moving bodies, or all their geoms if none is visible.
 
-    Placeholders of missing mesh files are not drawn.
+    Placeholders of missing mesh files are not drawn. If the robot has other joints than the file,
+    such as elastic gears, the list is empty.
     """
     # body poses of MuJoCo and of Tarsus at the same coordinates
     mujoco = import_library("mujoco", "reading MJCF")
     source = Source.of("", path, robot.origin.options.get("asset_folders") or ())
     model = compile_model(source)
+    if model.nq != robot.nq:
+        return []
     data = mujoco.MjData(model)
     mujoco.mj_kinematics(model, data)
     positions, rotations = poses(robot, np.array(data.qpos))

@@ -14,6 +14,7 @@ from tarsus.files import is_file
 from tarsus.model.files import root_tag
 from tarsus.model.mechanism import WORLD, Candidate, Mechanism
 from tarsus.model.poses import Pose
+from tarsus.model.robot_toml import find_model_file
 from tarsus.viewer import solids
 from tarsus.viewer.drawn_shape import Color, DrawnShape, merge_shapes
 from tarsus.viewer.mjcf_shapes import mjcf_shapes
@@ -39,7 +40,7 @@ def drawn_shapes(robot: Robot) -> list[DrawnShape]:
     UnmetCondition
         If the robot has nothing to draw.
     """
-    path = Path(robot.origin.file)
+    path = find_model_file(Path(robot.origin.file))
     shapes = model_shapes(robot)
     if not shapes and robot.origin.file and is_file(path) and root_tag(path) == "mujoco":
         shapes = mjcf_shapes(robot, path)

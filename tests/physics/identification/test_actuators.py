@@ -133,7 +133,7 @@ def test_intervals_hold_on_30_simulated_logs(structure: str, least: int) -> None
 
 @pytest.mark.slow
 def test_the_identified_robot_is_read_back(found: ActuatorIdentification, tmp_path: Path) -> None:
-    write_identified(found.robot, tmp_path / "identified.xml")
+    write_identified(found.robot, tmp_path)
     read = tarsus.load(tmp_path / "identified.xml")
     for one, other in zip(read.bodies, found.robot.bodies, strict=True):
         assert one.joint.friction == other.joint.friction is not None

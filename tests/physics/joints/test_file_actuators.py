@@ -14,10 +14,18 @@ from helpers.refused import refused
 from helpers.warned import warned
 
 from tarsus import Simulation, TarsusError
+from tarsus.control.actuators.encoder import Encoder
+from tarsus.control.actuators.lag import Lag
 from tarsus.control.file_actuators import FileActuators
 from tarsus.dynamics.actuator_force import ActuatorForce
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import IncompatibleOptions, InvalidValue, UnknownName, Unsupported
+from tarsus.errors import (
+    IncompatibleOptions,
+    InvalidModel,
+    InvalidValue,
+    UnknownName,
+    Unsupported,
+)
 from tarsus.model.mjcf import read_mjcf
 from tarsus.model.urdf import read_urdf
 
@@ -196,6 +204,39 @@ def test_signals_are_delayed_by_the_steps_of_their_actuator() -> None:
     assert felt() == expected([[3, 3], [1, 1]])
 
 
+def test_a_fraction_of_a_step_mixes_two_signals() -> None:
+    """Signals are constant over a step, so 2.25 steps of delay give 3/4 and 1/4 of two of them."""
+    simulation = Simulation(pendulum('<motor joint="j"/>'), actuators=FileActuators(delay=2.25))
+    felt = []
+    for k in range(1, 8):
+        simulation.step(np.array([float(k**2)]))
+        felt.append(simulation.backend.output("tau")[0, 0])
+    signals = np.array([0, 0, 0, *np.arange(1, 8) ** 2])  # none before the start
+    assert felt == pytest.approx(0.75 * signals[1:8] + 0.25 * signals[:7], abs=1e-14)
+
+
+def test_delay_lag_and_encoder_offset_of_the_file() -> None:
+    """Numbers of the actuator act like the same numbers of the user's models."""
+    robot = pendulum('<position joint="j" kp="30" kv="1"/>')
+    (servo,) = robot.file_actuators
+    real = replace(servo, delay=0.0065, lag=0.01, encoder_offset=0.05)
+    models = (Encoder(0.05, 0.0), Lag(0.01))
+    runs = (
+        (replace(robot, file_actuators=(real,)), "file"),
+        (robot, FileActuators(delay=3.25, models=models)),
+        (robot, "file"),
+    )
+    angles = []
+    for one, actuators in runs:
+        simulation = Simulation(one, actuators=actuators, dt=0.002)
+        for _ in range(100):
+            simulation.step(np.array([0.4]))
+        angles.append(simulation.q[0])
+    assert angles[0] == angles[1] != angles[2]
+    with refused(InvalidModel, servo.name):
+        replace(servo, delay=-0.001)
+
+
 def test_motor_run_up_matches_the_closed_form() -> None:
     """I u' = stall (1 - u / u_0): u = u_0 (1 - exp(-t stall / (I u_0)))."""
     given = FileActuators(stall_torque=4.0, no_load_speed=10.0)
@@ -271,9 +312,8 @@ def test_gains_and_strength_differ_from_world_to_world() -> None:
         with refused(kind, subject):
             simulation.set(**given)
     late = Simulation(robot, actuators=FileActuators(delay=2))
-    for delay in ({"servo": 0.5}, 3):
-        with refused(InvalidValue, "delay"):
-            late.set(delay=delay)
+    with refused(InvalidValue, "delay"):
+        late.set(delay=3)
 
 
 @pytest.mark.filterwarnings("ignore:.*tendons are ignored")
