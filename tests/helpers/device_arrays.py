@@ -98,6 +98,9 @@ class DeviceModule:
             self._costs.kernels += 1
         return DeviceArray(np.asarray(array, dtype), self._costs)
 
+    def from_dlpack(self, value: Any) -> DeviceArray:
+        return DeviceArray(np.from_dlpack(value), self._costs)
+
     def broadcast_to(self, array: DeviceArray, shape: tuple[int, ...]) -> DeviceArray:
         return DeviceArray(np.broadcast_to(array.array, shape), self._costs)
 

@@ -353,6 +353,10 @@ class Environment:
             *(get("measures"), terminated, truncated, diverged, get("unconverged")[:, 0]),
         )
 
+    def to_host(self, out: Transition) -> Transition:
+        """Convert a result to NumPy arrays; this waits for a GPU and copies them from it."""
+        return Transition(*(self.backend.to_host(getattr(out, f.name)) for f in fields(out)))
+
 
 def _standing_coordinates(scene: Scene, stand: NDArray[np.float64]) -> NDArray[np.float64]:
     """Compute coordinates, shape (nq,), with the base at its height on level ground."""

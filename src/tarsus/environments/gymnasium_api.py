@@ -1,5 +1,7 @@
 """Gymnasium adapters: one world as an `Env`, many as a `VectorEnv`.
 
+Gymnasium's arrays are NumPy's: with `device="cuda"` every step copies its results from the GPU.
+
 `gymnasium.make("tarsus/Velocity-MiniCheetah-v0")` and `gymnasium.make_vec(..., num_envs=4096)` find
 them if Tarsus is imported after Gymnasium (`names.register`).
 """
@@ -36,11 +38,11 @@ class WorldEnv(gymnasium.Env[Array, Array]):
     ) -> tuple[Array, dict[str, Any]]:
         """Start an episode. Equal seeds give equal episodes."""
         super().reset(seed=seed)
-        return self.environment.reset(seed)[0], {}
+        return _reset(self.environment, seed)[0], {}
 
     def step(self, action: Array) -> tuple[Array, float, bool, bool, dict[str, Any]]:
         """Advance by one control period; at the end of an episode return its last observation."""
-        out = self.environment.step(np.asarray(action)[None])
+        out = self.environment.to_host(self.environment.step(np.asarray(action)[None]))
         ends = bool(out.terminated[0]), bool(out.truncated[0])
         info = {name: part[0] for name, part in _collect_infos(self.environment, out).items()}
         return out.final[0], float(out.reward[0]), *ends, info
@@ -68,11 +70,11 @@ class WorldsEnv(VectorEnv[Array, Array, Array]):
     ) -> tuple[Array, dict[str, Any]]:
         """Start an episode in all worlds. Equal seeds give equal episodes."""
         super().reset(seed=seed)
-        return self.environment.reset(seed), {}
+        return _reset(self.environment, seed), {}
 
     def step(self, actions: Array) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
         """Advance every world by one control period."""
-        out = self.environment.step(actions)
+        out = self.environment.to_host(self.environment.step(actions))
         info = _collect_infos(self.environment, out)
         ended = out.terminated | out.truncated
         if ended.any():
@@ -87,6 +89,11 @@ def spaces(environment: Environment) -> tuple[Box, Box]:
     return Box(-np.inf, np.inf, (environment.observation_size,), dtype), Box(
         -limit, limit, dtype=dtype
     )
+
+
+def _reset(environment: Environment, seed: int | None) -> Array:
+    """Start an episode in all worlds; return NumPy observations, shape (worlds, k)."""
+    return environment.backend.to_host(environment.reset(seed))
 
 
 def _collect_infos(environment: Environment, out: Transition) -> dict[str, Array]:

@@ -24,10 +24,11 @@ Array = NDArray[Any]
 class BaselinesEnv(VecEnv):
     """Vector environment of stable-baselines3; an ended episode is followed by the next.
 
-    It takes the options of `Environment`. The info of a world contains the terms of the reward by
-    name, `diverged` and `unconverged`. At the end of an episode it also contains
-    `terminal_observation`, `TimeLimit.truncated`, and `episode` with its sum of rewards r, its
-    number of periods l, and t, the simulated time in s since the first step.
+    It takes the options of `Environment`. Arrays are NumPy's: with `device="cuda"` every step
+    copies its results from the GPU. The info of a world contains the terms of the reward by name,
+    `diverged` and `unconverged`. At the end of an episode it also contains `terminal_observation`,
+    `TimeLimit.truncated`, and `episode` with its sum of rewards r, its number of periods l, and t,
+    the simulated time in s since the first step.
     """
 
     def __init__(self, **options: Any) -> None:
@@ -47,7 +48,7 @@ class BaselinesEnv(VecEnv):
         self._reset_seeds()
         self._reset_options()
         self._returns[:], self._lengths[:] = 0, 0
-        return self.environment.reset(seed)
+        return self.environment.backend.to_host(self.environment.reset(seed))
 
     def step_async(self, actions: Array) -> None:
         self._action = np.asarray(actions)
@@ -55,7 +56,7 @@ class BaselinesEnv(VecEnv):
     def step_wait(self) -> tuple[Array, Array, NDArray[np.bool_], list[dict[str, Any]]]:
         """Advance every world by one control period."""
         # advance, and count
-        out = self.environment.step(self._action)
+        out = self.environment.to_host(self.environment.step(self._action))
         ended = out.terminated | out.truncated
         self._returns += out.reward
         self._lengths += 1

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers.device_arrays import DeviceLauncher
 
 import tarsus
 
@@ -18,9 +19,9 @@ LIMIT = 10  # periods: an episode here
 
 
 def flailing(period: int) -> np.ndarray:
-    """Actions (32, 12) that throw some robots over."""
+    """Actions (32, 12) that throw some robots over; the first robots stand."""
     k = np.arange(32)[:, None] + 1.0
-    return (8 * np.sin(k * np.arange(1, 13) + 0.7 * period)).astype(np.float32)
+    return (k / 4 * np.sin(k * np.arange(1, 13) + 0.7 * period)).astype(np.float32)
 
 
 @pytest.mark.slow
@@ -72,9 +73,52 @@ def test_rsl_rl_receives_the_environment_outputs() -> None:
         assert (done.numpy() == (out.terminated | out.truncated)).all()
         assert (told["time_outs"].numpy() == out.truncated).all()
         late += int(out.truncated.sum())
-        parts = [told["log"][f"/reward/{name}"] for name in plain.rewards]
+        parts = [float(told["log"][f"/reward/{name}"]) for name in plain.rewards]
         assert sum(parts) == pytest.approx(out.reward.mean() * plain.task.rate, rel=1e-3, abs=1e-3)
     assert late > 0
+
+
+@pytest.mark.slow
+def test_rsl_rl_receives_tensors_of_the_device_without_copies_to_the_host() -> None:
+    """The numbers of the CPU, across falls, over an emulated device."""
+    pytest.importorskip("rsl_rl")
+    from tarsus.environments.rsl_rl_api import RslEnv
+
+    launcher = DeviceLauncher()
+    cpu, device = RslEnv(**OPTIONS), RslEnv(**OPTIONS, device=launcher)
+    assert cpu.device == device.device == "cpu" and not launcher.costs.copies_to_host
+    cpu.reset(3)
+    device.reset(3)
+    fell = 0
+    for k in range(60):
+        given = torch.from_numpy(flailing(k))
+        (x, *rest, told), (y, *others, also) = cpu.step(given), device.step(given)
+        rest += [x["policy"], told["time_outs"], *told["log"].values(), cpu.episode_length_buf]
+        others += [y["policy"], also["time_outs"], *also["log"].values(), device.episode_length_buf]
+        assert all(torch.equal(one, other) for one, other in zip(rest, others, strict=True))
+        fell += int(rest[1].sum())
+    assert fell > 0
+    device.episode_length_buf = torch.full((32,), 7)
+    assert (device.episode_length_buf == 7).all()
+    assert launcher.costs.copies_to_host == 0
+
+
+@pytest.mark.slow
+def test_stable_baselines_receives_numpy_arrays_of_a_device() -> None:
+    pytest.importorskip("stable_baselines3")
+    from tarsus.environments.stable_baselines3_api import BaselinesEnv
+
+    cpu, device = (BaselinesEnv(**OPTIONS, device=one) for one in ("cpu", DeviceLauncher()))
+    np.testing.assert_array_equal(cpu.reset(), device.reset())
+    fell = 0
+    for k in range(40):
+        (*one, infos), (*other, also) = cpu.step(flailing(k)), device.step(flailing(k))
+        for here, there in zip(one, other, strict=True):
+            np.testing.assert_array_equal(here, there)
+            assert type(there) is np.ndarray
+        assert [info.keys() for info in infos] == [info.keys() for info in also]
+        fell += int(one[2].sum())
+    assert fell > 0
 
 
 @pytest.mark.slow

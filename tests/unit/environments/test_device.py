@@ -16,6 +16,7 @@ from helpers.device_arrays import DeviceArray, DeviceLauncher, Waits
 from helpers.refused import refused
 
 import tarsus
+from tarsus.environments.gymnasium_api import WorldsEnv
 from tarsus.errors import IncompatibleOptions, InvalidValue
 from tarsus.model.mechanism import Mechanism
 from tarsus.sensing.base import Sensor
@@ -220,6 +221,21 @@ def test_a_nan_action_ends_the_episode_of_its_world_on_a_device(
     assert np.isfinite(launcher.to_host(out.observation)).all()
     with refused(InvalidValue, "action"):
         device.step(on_device(launcher, actions(2, 0)))
+
+
+def test_gymnasium_receives_numpy_arrays_of_a_device(hopper: str) -> None:
+    options: dict[str, Any] = {"task": Swing(), "robot": hopper, "terrain": "rough", "seed": 5}
+    cpu, device = (WorldsEnv(WORLDS, device=one, **options) for one in ("cpu", DeviceLauncher()))
+    np.testing.assert_array_equal(cpu.reset(seed=1)[0], device.reset(seed=1)[0])
+    ended = 0
+    for k in range(30):
+        (*one, told), (*other, also) = cpu.step(actions(1, k)), device.step(actions(1, k))
+        pairs = [*zip(one, other, strict=True), *((told[name], also[name]) for name in told)]
+        for here, there in pairs:
+            assert type(there) is np.ndarray
+            np.testing.assert_array_equal(here, there)
+        ended += "final_obs" in also
+    assert ended
 
 
 def test_threads_do_not_apply_to_a_device(hopper: Path) -> None:

@@ -50,6 +50,10 @@ class Backend(ABC):
         """Copy a register of all worlds to host memory, (worlds, size)."""
 
     @abstractmethod
+    def to_host(self, array: Any) -> Array:
+        """Convert an array of `arrays` to NumPy; this copies it from a GPU."""
+
+    @abstractmethod
     def output(self, name: str) -> Any:
         """Copy a register of all worlds, (worlds, size), to an array of `arrays`."""
 

@@ -72,7 +72,7 @@ class HostLauncher(Launcher):
 class ThreadWorlds(Backend):
     """Worlds stored as data[entry, world] on the device of a launcher.
 
-    Only `get`, `first` and `record` copy data to host memory.
+    Only `get`, `to_host`, `first` and `record` copy data to host memory.
     """
 
     def __init__(self, program: Program, worlds: int, launcher: Launcher, bits: int = 32) -> None:
@@ -88,6 +88,9 @@ class ThreadWorlds(Backend):
 
     def get(self, name: str) -> Array:
         return self.launcher.to_host(self._rows(name)).T.copy()
+
+    def to_host(self, array: Any) -> Array:
+        return self.launcher.to_host(array)
 
     def output(self, name: str) -> Any:
         # with one entry or one world the transpose is contiguous, but must be a copy too
