@@ -67,7 +67,7 @@ LISTED = [kind for kind in throw_away.KINDS if kind != "commands"]
 @pytest.mark.parametrize("kind", LISTED)
 def test_list_shows_new_members_with_their_summary(python: Python, kind: str) -> None:
     (line,) = [x for x in command(python, f"list {kind}").splitlines() if x.startswith(NAME)]
-    assert "Throw-away" in line
+    assert "Temporary" in line
 
 
 def test_list_shows_all_kinds(python: Python) -> None:

@@ -41,6 +41,11 @@ class Pose:
         return np.asarray(position, dtype=float) @ self.rotation.T + self.position
 
 
+def invert(pose: Pose) -> Pose:
+    """Invert a pose: the parent's frame seen from the child."""
+    return Pose(-pose.rotation.T @ pose.position, pose.rotation.T)
+
+
 def shift(position: ArrayLike) -> Pose:
     """Create a pose without rotation."""
     return Pose(np.asarray(position, dtype=float))

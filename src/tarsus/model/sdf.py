@@ -19,7 +19,7 @@ from tarsus.model.links import BASE_JOINTS, SHAPES, Link, report_shapes
 from tarsus.model.mechanism import WORLD, Actuator, Inertia, LoopJoint, Mechanism
 from tarsus.model.mimics import create_mimic_couplings, without_leaders
 from tarsus.model.parts import MAX_LISTED, Part, Report, WeldResult, weld, without_massless
-from tarsus.model.poses import Pose, quaternion_from_rotation, transform_inertia
+from tarsus.model.poses import Pose, invert, quaternion_from_rotation, transform_inertia
 from tarsus.model.robot_files import RobotFiles
 from tarsus.model.sdf_elements import (
     SdfJoint,
@@ -29,7 +29,7 @@ from tarsus.model.sdf_elements import (
     read_link,
     read_shapes,
 )
-from tarsus.model.sdf_frames import WORLD_LINK, Frames, invert, read_frames, read_name
+from tarsus.model.sdf_frames import WORLD_LINK, Frames, read_frames, read_name
 from tarsus.model.sdf_gearboxes import create_gearbox_couplings
 from tarsus.model.sdf_model import find_model, read_gravity, report_ignored
 from tarsus.model.sdf_motors import choose_driven_joints

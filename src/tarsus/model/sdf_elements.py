@@ -15,9 +15,9 @@ from tarsus.model.check import LARGEST
 from tarsus.model.links import Link, ShapeReader, Solid, with_shapes
 from tarsus.model.mechanism import Color, Inertia
 from tarsus.model.mimics import Mimic
-from tarsus.model.poses import transform_inertia
+from tarsus.model.poses import invert, transform_inertia
 from tarsus.model.robot_files import RobotFiles
-from tarsus.model.sdf_frames import MODEL, Frames, invert, read_name, read_pose
+from tarsus.model.sdf_frames import MODEL, Frames, read_name, read_pose
 from tarsus.model.urdf_elements import check_range, parse_numbers
 
 Array = NDArray[np.float64]

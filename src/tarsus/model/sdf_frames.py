@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from tarsus.errors import InvalidFile, InvalidModel, Unsupported, join_names, unknown_name_error
-from tarsus.model.poses import Pose, rotation_from_rpy
+from tarsus.model.poses import Pose, invert, rotation_from_rpy
 from tarsus.model.urdf_elements import parse_numbers
 
 Frames = Mapping[str, Pose]  # poses in the model's frame, by name
@@ -60,11 +60,6 @@ def read_name(element: ET.Element) -> str:
     if not name:
         raise InvalidFile(f"a <{element.tag}> has no attribute name.", "name")
     return name
-
-
-def invert(pose: Pose) -> Pose:
-    """Invert a pose: the parent's frame seen from the child."""
-    return Pose(-pose.rotation.T @ pose.position, pose.rotation.T)
 
 
 def _resolve(

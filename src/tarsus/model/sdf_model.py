@@ -13,6 +13,7 @@ from tarsus.model.parts import MAX_LISTED, Report
 from tarsus.model.sdf_elements import SdfJoint
 from tarsus.model.sdf_schema import SDF
 from tarsus.model.urdf_elements import parse_numbers
+from tarsus.model.urdf_loops import warn_of_mechanisms
 
 
 def find_model(
@@ -80,6 +81,7 @@ def report_ignored(
 ) -> None:
     """Report by name which elements are ignored."""
     unread.report(report)
+    warn_of_mechanisms(model, report)
     balls = [j.name for j in joints if j.kind == "ball" and any((j.damping, j.friction))]
     if balls:
         report.ignore(f"<dynamics> is ignored, ball joints turn freely: {', '.join(balls)}.")

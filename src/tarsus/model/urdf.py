@@ -1,4 +1,4 @@
-"""Reader of URDF files: links and joints become a tree, fixed joints are welded."""
+"""Reader of URDF files: links and joints become a tree, extension elements close loops."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tarsus.model.joint import Joint, JointKind
 from tarsus.model.links import BASE_JOINTS, MAX_LINKS, SHAPES, Link, check_names, report_shapes
 from tarsus.model.mechanism import WORLD, Actuator, Mechanism
 from tarsus.model.mimics import create_mimic_couplings, without_leaders
-from tarsus.model.motors import with_motors
+from tarsus.model.motors import select_one_per_loop, with_motors
 from tarsus.model.parts import Part, Report, weld, without_massless
 from tarsus.model.poses import Pose
 from tarsus.model.robot_files import RobotFiles
@@ -31,6 +31,7 @@ from tarsus.model.urdf_elements import (
     read_link,
     read_shapes,
 )
+from tarsus.model.urdf_loops import build_loops, list_unless_loop, read_loops, warn_of_mechanisms
 from tarsus.model.urdf_schema import URDF
 from tarsus.model.visuals import DrawnLink, create_visuals, drawn_tag
 
@@ -109,7 +110,8 @@ def _build_mechanism(
     if len(robot.findall("link")) > MAX_LINKS:
         raise Unsupported(f"the robot has more than {MAX_LINKS} links, the limit.", "link")
     report = Report(file)
-    unread = walk(robot, URDF, "robot", skip=[kind for kind in SHAPES if kind != shapes])
+    skipped = [kind for kind in SHAPES if kind != shapes]
+    unread = walk(robot, URDF, "robot", skipped, list_unless_loop)
     links = [read_link(element, files, shapes) for element in robot.findall("link")]
     joints = [read_joint(element) for element in robot.findall("joint")]
     mimics = {joint.name: joint.mimic for joint in joints if joint.mimic}
@@ -117,6 +119,7 @@ def _build_mechanism(
     joints = [replace(joint, mimic=None) if joint.name in lost else joint for joint in joints]
     report_shapes(links, shapes, find_missing_visuals(robot, files), files, report)
     unread.report(report)
+    warn_of_mechanisms(robot, report)
     root, children = _find_tree(links, joints)
     named = {link.name: link for link in links}
     floats = floating and root != "world" and not _is_massless_root(named, root, children)
@@ -141,27 +144,22 @@ def _build_mechanism(
     moving = {j.name for j in joints if j.kind in MOVING and j.name in welded.joint_names}
     mimics = {joint.name: joint.mimic for joint in joints if joint.mimic}
     coupled = create_mimic_couplings(mimics, moving, report)
-    return Mechanism(
+    mechanism = Mechanism(
         name=robot.get("name") or "robot",
         bodies=welded.bodies,
         candidates=welded.candidates,
         edges=welded.edges,
         solids=welded.solids,
         frames=welded.frames,
-        actuators=tuple(
-            Actuator(joint.name, joint.name, -joint.effort, joint.effort)
-            for body in welded.bodies
-            for joint in joints
-            if joint.name == body.joint.name and _is_driven(joint)
-        ),
-        file_actuators=tuple(
-            create_motor(joint.name, joint.effort, joint.velocity)
-            for body in welded.bodies
-            for joint in joints
-            if joint.name == body.joint.name and _is_driven(joint)
-        ),
+        loops=build_loops(read_loops(robot), parts, welded, report),
         couplings=coupled,
         visuals=visuals,
+    )
+    motors = _choose_motors(mechanism, joints, report)
+    return replace(
+        mechanism,
+        actuators=tuple(Actuator(j.name, j.name, -j.effort, j.effort) for j in motors),
+        file_actuators=tuple(create_motor(j.name, j.effort, j.velocity) for j in motors),
         notes=tuple(report.notes),
         unsupported=tuple(report.unsupported),
     )
@@ -191,8 +189,8 @@ def _find_tree(
         if joint.child in above:
             raise InvalidModel(
                 f"the link {joint.child!r} is the child of two joints,"
-                f" {above[joint.child].name!r} and {joint.name!r}: URDF does not support closed"
-                " loops.",
+                f" {above[joint.child].name!r} and {joint.name!r}: close the loop by a"
+                " <loop_joint> instead.",
                 joint.child,
             )
         above[joint.child] = joint
@@ -304,6 +302,26 @@ def _build_motion(joint: UrdfJoint) -> Joint | None:
 
 def _is_driven(joint: UrdfJoint) -> bool:
     return joint.kind in MOVING and joint.effort > 0 and not joint.mimic
+
+
+def _choose_motors(
+    mechanism: Mechanism, joints: list[UrdfJoint], report: Report
+) -> list[UrdfJoint]:
+    """Choose the joints with motors, in the order of the bodies.
+
+    Of the joints of a closed loop without a <limit>, only one has a motor.
+    """
+    order = [body.joint.name for body in mechanism.bodies]
+    driven = [joint for joint in joints if joint.name in order and _is_driven(joint)]
+    driven.sort(key=lambda joint: order.index(joint.name))
+    one_per_loop = select_one_per_loop(mechanism, [joint.name for joint in driven])
+    passive = [j.name for j in driven if np.isinf(j.effort) and j.name not in one_per_loop]
+    if passive:
+        report.note(
+            f"Passive, because another joint of the loop has a motor: {', '.join(passive)}; pass"
+            " driven=[...] to choose others."
+        )
+    return [joint for joint in driven if joint.name not in passive]
 
 
 def _report_joints(joints: list[UrdfJoint], report: Report) -> None:

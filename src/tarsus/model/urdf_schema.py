@@ -32,8 +32,19 @@ URDF: Table = {
         "motors act at the joint itself, within the effort of <limit>"
     ),
     "robot/gazebo": unsupported(
-        "settings of Gazebo: contact laws and sensors are chosen in Tarsus"
+        "settings of Gazebo: contact laws and sensors are chosen in Tarsus; only a <joint> in it is"
+        " read, which closes a loop"
     ),
+    "robot/loop_joint": supported("closes a loop (Drake, Isaac Sim)", "name type"),
+    "robot/loop_joint/link1": supported("frame of the joint in its link", "link xyz rpy"),
+    "robot/loop_joint/link2": supported("frame of the joint in its link", "link xyz rpy"),
+    "robot/loop_joint/axis": supported("by default 1 0 0", "xyz"),
+    "robot/loop": supported("closes a loop (URDF+, Chignoli 2024)", "name type"),
+    "robot/loop/predecessor": supported("", "link"),
+    "robot/loop/predecessor/origin": supported("", "xyz rpy"),
+    "robot/loop/successor": supported("", "link"),
+    "robot/loop/successor/origin": supported("", "xyz rpy"),
+    "robot/loop/axis": supported("by default 1 0 0", "xyz"),
     "robot/ros2_control": unsupported("interfaces of controllers"),
     "robot/sensor": unsupported("sensors are chosen by name (`--sensors`)"),
     "robot/link": supported("a body, or part of one behind a fixed joint", "name type"),
@@ -48,6 +59,7 @@ URDF: Table = {
     "robot/joint": supported(
         "revolute, continuous, prismatic, floating or fixed; other types are rejected",
         "name type dont_collapse",
+        ignored="independent",
     ),
     "robot/joint/origin": supported("", "xyz rpy"),
     "robot/joint/parent": supported("", "link"),

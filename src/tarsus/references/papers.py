@@ -107,6 +107,14 @@ BITTENCOURT_2012 = Reference(
         "number": "5",
     },
 )
+CHIGNOLI_2024 = Reference(
+    "Chignoli 2024",
+    "misc",
+    ("Chignoli, Matthew", "Slotine, Jean-Jacques", "Wensing, Patrick M.", "Kim, Sangbae"),
+    "URDF+: an enhanced URDF for robots with kinematic loops",
+    "2024",
+    {"eprint": "2411.19753", "archiveprefix": "arXiv"},
+)
 DE_SAXCE_1998 = Reference(
     "De Saxcé and Feng 1998",
     "article",

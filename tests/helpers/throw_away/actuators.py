@@ -1,4 +1,4 @@
-"""Throw-away actuator model: an encoder whose error grows with the angle."""
+"""Temporary actuator model: an encoder whose error grows with the angle."""
 
 from __future__ import annotations
 
