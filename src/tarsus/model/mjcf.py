@@ -162,7 +162,7 @@ def _build_mechanism(model: Any, source: Source, report: Report, fallback_name: 
     report_ground(model, report)
     loops = create_loop_joints(model, welded, owner, anchors)
     coupled = create_couplings(model, mujoco_joint_names(model))
-    report_constraints(loops, coupled, report)
+    report_constraints(model, loops, coupled, report)
     name = model.names.split(b"\0")[0].decode()
     return Mechanism(
         name=fallback_name if name in ("", UNNAMED) else name,

@@ -21,7 +21,8 @@ CONNECT, WELD, JOINT, TENDON = range(4)  # mjtEq
 SITE = 6  # mjtObj
 WRAP_JOINT = 1  # mjtWrap
 NO_JOINT = NO_TENDON = NO_EQUALITY = -1
-MAX_RIGID_RANGE = 0.01  # rad or m: up to this range a fixed tendon couples joints rigidly
+MAX_RIGID_RANGE = 0.1  # rad or m: up to this range a fixed tendon couples joints rigidly
+MAX_SILENT_PLAY = 0.01  # rad or m: a wider range that is ignored is worth a warning
 
 Term = tuple[int, Polynomial]  # joint and its polynomial, whose constant is 0
 
@@ -124,9 +125,22 @@ def create_couplings(model: Any, joints: Sequence[str]) -> tuple[JointCoupling, 
 
 
 def report_constraints(
-    loops: tuple[LoopJoint, ...], coupled: tuple[JointCoupling, ...], report: Report
+    model: Any, loops: tuple[LoopJoint, ...], coupled: tuple[JointCoupling, ...], report: Report
 ) -> None:
-    """Add a note on how equality constraints are simulated."""
+    """Add a note on how equality constraints are simulated, and warn of play that is ignored."""
+    widths = np.array(model.tendon_range)
+    with_play = [
+        f"{model.tendon(t).name or f'tendon_{t}'} ({width:.3g})"
+        for t in sorted(find_rigid_tendons(model))
+        if (width := float(widths[t, 1] - widths[t, 0])) > MAX_SILENT_PLAY
+    ]
+    if with_play:
+        report.warn(
+            "fixed tendons couple joints rigidly, although their range in rad or m allows play:"
+            f" {', '.join(with_play)}.",
+            "tendon-play-ignored",
+            with_play[0].partition(" ")[0],
+        )
     meanings = {
         "'connect' is a ball joint that closes a loop": [
             loop.joint.name for loop in loops if loop.joint.kind == "ball"

@@ -235,7 +235,8 @@ MJCF: Table = {
     "mujoco/equality/distance": reported("of older MuJoCo versions", EQUALITIES),
     "mujoco/tendon": supported(),
     "mujoco/tendon/fixed": supported(
-        "the length in an equality constraint, or a coupling if its range is at most 0.01",
+        "the length in an equality constraint, or a coupling without play if its range is at most"
+        " 0.1",
         "name class",
         ignored="group user width rgba material",
         codes={

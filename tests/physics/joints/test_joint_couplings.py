@@ -483,6 +483,12 @@ def test_a_tendon_with_a_long_range_is_reported() -> None:
         assert not read_mjcf(DIFFERENTIAL.format("-.5 .5")).couplings
 
 
+def test_play_that_a_coupling_ignores_is_warned_of() -> None:
+    with warned("tendon-play-ignored", "waist"):
+        (coupling,) = read_mjcf(DIFFERENTIAL.format("-.03 .03")).couplings
+    assert coupling.joint == "roll"
+
+
 def test_a_coupling_with_several_leaders_round_trips_through_mjcf() -> None:
     mechanism = read_mjcf(DIFFERENTIAL.format(".1 .1001"))
     again = read_mjcf(to_mjcf(mechanism, floor=False))
