@@ -214,6 +214,9 @@ class RobotFiles:
                         yield path, ()
                     elif any(os.path.isfile(path / mark) for mark in PACKAGE_MARKS):
                         yield path, [path]
+            # a clone's folder may have another name than the package that it is
+            if self.allows(parent) and _declared_name(parent) == name:
+                yield parent, ()
         # in the folders that the user allows
         for folder in self.searched:
             for path in (folder, folder / name, folder / "share" / name):
@@ -325,6 +328,16 @@ def _sources(package: Path) -> Iterator[Path]:
     for mark in PACKAGE_MARKS:
         if os.path.isfile(package / mark):
             yield _real(package / mark).parent
+
+
+def _declared_name(folder: Path) -> str:
+    """Read the name that a folder's package.xml declares, or ""."""
+    try:
+        text = file_bytes(folder / PACKAGE_MARKS[0])
+    except InvalidFile:
+        return ""
+    name = re.search(rb"<name>\s*([\w.-]+)\s*</name>", text)
+    return name[1].decode() if name else ""
 
 
 def _expand(path: str | Path) -> Path:

@@ -262,6 +262,18 @@ def test_meshes_of_real_robots_are_found(place: str, name: str, mark: str, tmp_p
             read(file)
 
 
+def test_a_package_is_found_by_the_name_that_it_declares(tmp_path: Path) -> None:
+    written(tmp_path / "dog-main" / "meshes", "m.obj", TETRAHEDRON)
+    file = written(
+        tmp_path / "dog-main" / "a" / "urdf", "r.urdf", urdf("package://dog/meshes/m.obj")
+    )
+    package = written(tmp_path / "dog-main", "package.xml", "<package><name> dog </name></package>")
+    assert len(read(file).candidates) == 4
+    package.write_text("<package><name>cat</name></package>")
+    with refused(InvalidFile, "package://dog/meshes/m.obj"):
+        read(file)
+
+
 def test_home_and_system_folders_are_not_robot_trees(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
