@@ -13,6 +13,7 @@ import casadi as ca
 import numpy as np
 
 import tarsus
+from tarsus.morphology.feet import find_feet
 
 RATE, MU = 250.0, 0.6  # Hz, and a cautious friction coefficient
 KP, KD = 100.0, 20.0  # 1/s^2, 1/s: of the trunk's motion
@@ -23,7 +24,7 @@ class WholeBody:
 
     def __init__(self, robot: tarsus.Robot) -> None:
         self.robot, self.home = robot, np.array(robot.keyframes["stand"])
-        self.feet = [foot.name for foot in robot.candidates]
+        self.feet = [foot.name for foot in find_feet(robot)]
         nv, nf = robot.nu, 3 * len(self.feet)
         size, rows = nv + nf, 6 + nf + 4 * len(self.feet) + (nv - 6)
         shape = {"h": ca.Sparsity.dense(size, size), "a": ca.Sparsity.dense(rows, size)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -32,3 +33,8 @@ def test_examples_run(path: Path, tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert len(done.stdout.splitlines()) >= 3 and "nan" not in done.stdout.lower()
+    if path.stem == "whole_body_control":
+        height, roll = (
+            float(re.findall(rf"{name}: ([\d.]+)", done.stdout)[0]) for name in ("height", "roll")
+        )
+        assert height < 1.0 and 5.5 < roll < 6.5  # mm off; of 6 degrees commanded
