@@ -19,8 +19,10 @@ STAND = robot.keyframes["stand"]
 
 
 def simulation(worlds: int = 1) -> tarsus.Simulation:
-    """Without the joints' dry friction, which hides what small torques do."""
-    return tarsus.Simulation(robot, law, dt=DT, stiction=False, worlds=worlds, threads=2)
+    """Without the joints' dry friction, which hides what small torques do; only feet touch."""
+    return tarsus.Simulation(
+        robot, law, dt=DT, stiction=False, contacts="feet", worlds=worlds, threads=2
+    )
 
 
 def wanted() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
