@@ -31,7 +31,7 @@ FALLEN = 0.01  # m: cards that moved further fell
 def measured_cells(name: str, measured: list[ValidationRow]) -> list[str]:
     """Format the cells of a law or of MuJoCo."""
     displacement = find(measured, "leaning_cards", "displacement")
-    fallen = displacement is not None and (displacement.got or 0.0) > FALLEN
+    fallen = displacement is not None and (displacement.measured or 0.0) > FALLEN
     return [
         f"`{name}`",
         "fall" if fallen else number(displacement, 1e3),

@@ -73,10 +73,10 @@ def number(
     """What was measured: `*` if the law does not claim it; a dash if there is no number, or if only
     what is claimed is shown. signed: a negative number counts as none.
     """
-    if row is None or row.got is None or (claimed and row.status == NOT_MODELED):
+    if row is None or row.measured is None or (claimed and row.status == NOT_MODELED):
         return "-"
     mark = {NOT_MODELED: " \\*", FAIL: " (fails)"}.get(row.status, "")
-    value = max(row.got, 0.0) * scale if signed else abs(row.got) * scale
+    value = max(row.measured, 0.0) * scale if signed else abs(row.measured) * scale
     return f"{value:.3g}{mark}" if value >= 1e-6 or not value else f"{value:.0e}{mark}"
 
 
@@ -115,7 +115,10 @@ def separating(name: str, found: Sequence[ValidationRow]) -> list[str]:
     return [
         f"`{name}`",
         number(find(found, "launched_cube", "rise"), 1e3),
-        *("flies apart" if row and (row.got or 0) > FAR else number(row, 1e3) for row in stack),
+        *(
+            "flies apart" if row and (row.measured or 0) > FAR else number(row, 1e3)
+            for row in stack
+        ),
         number(find(found, "dead_ball", "rebound"), 1e3, signed=True),
         number(find(found, "dropped_foot", "time")),
         number(find(found, "dropped_foot", "tilt")),
@@ -164,7 +167,7 @@ if __name__ == "__main__":
     chosen = {n: e for n, e in engines().items() if not asked or n in asked}
     results = {name: rows(name, engine) for name, engine in chosen.items()}
     held = {n: rows(n, MujocoEngine(n, s), ["gripped_capsule"])[0] for n, s in GRIPS.items()}
-    made = tables(results, {n: 1e6 * abs(row.got or 0.0) for n, row in held.items()})
+    made = tables(results, {n: 1e6 * abs(row.measured or 0.0) for n, row in held.items()})
     if not asked:
         text = PAGE.read_text(encoding="utf-8")
         text = PLACE.sub(lambda match: f"{match[1]}{made}{match[2]}", text)

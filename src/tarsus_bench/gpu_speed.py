@@ -83,14 +83,13 @@ def sweep(
     Returns
     -------
     dict
-        Speeds and further figures. `alike` is the speed with identical worlds, in which no warp
-        diverges; `each_its_own` that with different velocities, commands and friction coefficients.
+        Speeds and further figures. `identical` is the speed with identical worlds, in which no warp
+        diverges; `varied` is the speed with different velocities, commands and friction
+        coefficients.
     """
     # the best number of threads per block
     steps, middle = sizes.timed_steps, worlds[len(worlds) // 2]
-    by_block = {
-        block: _rates(build(make(block), middle), steps)["each_its_own"] for block in blocks
-    }
+    by_block = {block: _rates(build(make(block), middle), steps)["varied"] for block in blocks}
     block = max(by_block, key=lambda b: by_block[b])
 
     # numbers of worlds, as far as memory and time allow
@@ -111,7 +110,7 @@ def sweep(
             no_memory[count] = str(error)
 
     # device, iterations and operations
-    best = max(by_worlds.values(), key=lambda rates: rates["each_its_own"])
+    best = max(by_worlds.values(), key=lambda rates: rates["varied"])
     backend = _threads(sim)
     device, iterations = (
         backend.launcher.describe(backend.kernel),
@@ -129,7 +128,7 @@ def sweep(
         "bytes_per_world": sim.bytes_per_world(),
         "iterations_last_step": iterations,
         "operations_per_step": operations,
-        "instruction_bound_fraction": _bound_fraction(best["each_its_own"], operations, device),
+        "instruction_bound_fraction": _bound_fraction(best["varied"], operations, device),
         "ptxas": _resources(sim),
     }
 
@@ -140,13 +139,13 @@ def _threads(sim: Simulation) -> ThreadWorlds:
 
 
 def _rates(sim: Simulation, steps: int) -> dict[str, float]:
-    alike = _measure_rate(sim, steps)
+    identical = _measure_rate(sim, steps)
     random = np.random.default_rng(3)
     start = random.normal(size=(sim.worlds, sim.robot.nu)) * 0.1
     if "command" in sim.backend and "speed" in getattr(sim.controller, "commands", {}):
         sim.set(command={"speed": random.uniform(0, 0.6, sim.worlds)})
     sim.set(mu=random.uniform(0.6, 1.0, sim.worlds))
-    return {"alike": alike, "each_its_own": _measure_rate(sim, steps, start)}
+    return {"identical": identical, "varied": _measure_rate(sim, steps, start)}
 
 
 def _measure_rate(sim: Simulation, steps: int, u: Any = None) -> float:

@@ -118,7 +118,7 @@ def reproduce(
 def failed_checks(record: Mapping[str, Any]) -> list[str]:
     """Return the failed checks of a record, one sentence each."""
     return [
-        f"{name}: {check['claim']}: {check['got']}"
+        f"{name}: {check['claim']}: {check['numbers']}"
         for name, part in record["parts"].items()
         for check in part["checks"]
         if not check["holds"]

@@ -117,7 +117,7 @@ def _build_checks(checks: Sequence[Check]) -> str:
     items = [
         f'<li><span class="{marks[check.holds][0]}">{marks[check.holds][1]}</span>'
         f"&ensp;{escape(check.claim)}"
-        f' <span class="dim">({escape(check.got)})</span></li>'
+        f' <span class="dim">({escape(check.numbers)})</span></li>'
         for check in checks
     ]
     return '<h3>Required checks</h3>\n<ul class="checks">\n' + "\n".join(items) + "\n</ul>"

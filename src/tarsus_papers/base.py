@@ -77,13 +77,13 @@ class Check:
         The claim, in words.
     holds
         Whether the check holds.
-    got
-        The numbers behind it.
+    numbers
+        Numbers that support or refute it.
     """
 
     claim: str
     holds: bool
-    got: str
+    numbers: str
 
 
 @dataclass(frozen=True)

@@ -113,12 +113,14 @@ def test_a_stepper_conserves_momentum_and_has_its_order(name: str) -> None:
 def test_a_stepper_detects_contacts_within_the_step(name: str) -> None:
     stepper = stepper_of(name)
     assert stepper.instant is None or 0 <= stepper.instant <= 1
-    assert (TarsusEngine("moreau", name).refusal() == "") == stepper.supports_impulses
+    assert (TarsusEngine("moreau", name).why_unsuitable() == "") == stepper.supports_impulses
 
 
 @pytest.mark.parametrize("name", STEPPERS)
 def test_a_stepper_accepts_a_law_or_explains_why_not(name: str) -> None:
-    refusals = [TarsusEngine(law, name).refusal() for law in registry.names("tarsus.contact.laws")]
+    refusals = [
+        TarsusEngine(law, name).why_unsuitable() for law in registry.names("tarsus.contact.laws")
+    ]
     assert "" in refusals, "no law goes with it"
     assert all(len(reason) > 20 for reason in refusals if reason)
 

@@ -263,7 +263,11 @@ def _print_actuators(result: ActuatorIdentification) -> None:
 def _estimate_row(estimate: Estimate, known: bool) -> list[str]:
     from tarsus.viewer.number_format import interval
 
-    limits = "open" if estimate.open else interval(estimate.low, estimate.high, 4, " .. ")
+    limits = (
+        "not determined"
+        if estimate.undetermined
+        else interval(estimate.low, estimate.high, 4, " .. ")
+    )
     row = [
         estimate.name,
         f"{estimate.value:.5g}",

@@ -24,7 +24,7 @@ T = TypeVar("T")
 # names of tables in a Markdown page
 CHECK_TABLE, MUJOCO_TABLE = "checked robots", "robots compared with MuJoCo"
 CHECK_COLUMNS = (
-    *("robot", "DOF", "mass / kg", "unsupported", "servos", "dt / ms", "result", "sinks / mm"),
+    *("robot", "DOF", "mass / kg", "unsupported", "servos", "dt / ms", "result", "trunk drop / mm"),
     *("tilt / deg", "unconverged steps", "wall time / s"),
 )
 MUJOCO_COLUMNS = (
@@ -132,12 +132,14 @@ def _report_rows(
 
 
 def _check_line(row: CheckedRobot) -> str:
-    return f"{row.robot}: {row.outcome}{f': {row.why}' if row.why else ''} ({row.seconds:.1f} s)"
+    return (
+        f"{row.robot}: {row.outcome}{f': {row.reason}' if row.reason else ''} ({row.seconds:.1f} s)"
+    )
 
 
 def _comparison_line(row: ComparisonRow) -> str:
     if row.difference is None:
-        return f"{row.robot}: {f'{row.scene}: ' if row.scene else ''}{row.why}"
+        return f"{row.robot}: {f'{row.scene}: ' if row.scene else ''}{row.reason}"
     position = f"{_format_two_digits(1e3 * row.difference.position)} mm"
     angle = f"{_format_two_digits(degrees(row.difference.angle))} deg"
     settings = f", MuJoCo {row.settings}" if row.settings else ""
@@ -219,7 +221,7 @@ def without_common_folder(names: Sequence[str]) -> list[str]:
 
 def _check_cells(row: CheckedRobot, name: str) -> list[str]:
     """Format the cells of a row in the columns `CHECK_COLUMNS`."""
-    result = f"{row.outcome}: {row.why}" if row.why else row.outcome
+    result = f"{row.outcome}: {row.reason}" if row.reason else row.outcome
     if row.file.endswith("visual shapes"):
         result += " (on its visual shapes)"
     return [
@@ -230,7 +232,7 @@ def _check_cells(row: CheckedRobot, name: str) -> list[str]:
         row.servos,
         _number(row.dt and 1e3 * row.dt, "g"),
         result,
-        _number(None if row.sinks is None else 1e3 * row.sinks, ".1f"),
+        _number(None if row.trunk_drop is None else 1e3 * row.trunk_drop, ".1f"),
         _number(row.tilt, ".1f"),
         _number(row.unconverged, "d"),
         f"{row.seconds:.1f}",
@@ -247,8 +249,8 @@ def _closing_line(rows: Sequence[CheckedRobot]) -> str:
 
 def _format_comparison_cells(row: ComparisonRow) -> list[str]:
     """Format the cells of a row in the columns `MUJOCO_COLUMNS`."""
-    if row.why:
-        return [row.robot, row.scene, row.settings, *[""] * (len(MUJOCO_COLUMNS) - 4), row.why]
+    if row.reason:
+        return [row.robot, row.scene, row.settings, *[""] * (len(MUJOCO_COLUMNS) - 4), row.reason]
     remarks = [] if row.order is None else [f"order {row.order:.2f}"]
     for events, engine in ((row.only_tarsus, "Tarsus"), (row.only_mujoco, "MuJoCo")):
         if events:

@@ -172,14 +172,14 @@ class ActuatorForceAtState:
         """Compute force (m,) and slope (m,) without limits, at d = 0."""
         return self._sum(SX.zeros(self.u.numel()), limited=False)
 
-    def with_limits(self, d: SX, past_zero: SX | None = None) -> tuple[SX, SX]:
+    def with_limits(self, d: SX, extends_below_zero: SX | None = None) -> tuple[SX, SX]:
         """Compute force (m,) and slope (m,) with limits, at a change of rates d (m,).
 
         Parameters
         ----------
         d
             Change of the joints' rates over the step, shape (m,).
-        past_zero
+        extends_below_zero
             1 where torque-speed lines continue below zero force, shape (m,).
 
         Returns
@@ -187,7 +187,7 @@ class ActuatorForceAtState:
         tuple of SX
             Force and slope.
         """
-        return self._sum(d, limited=True, past_zero=past_zero)
+        return self._sum(d, limited=True, extends_below_zero=extends_below_zero)
 
     def max_slopes(self) -> SX:
         """Compute the largest slope (m,) of each joint: its own, or that of torque-speed lines."""
@@ -256,7 +256,7 @@ class ActuatorForceAtState:
         gear, strength = self._gear(k), self.law.values["strength"][k]
         excesses = [
             sign * (force - bound)
-            for sign, bound in finite_bounds(self.law.mechanism.file_actuators[k].at_joint)
+            for sign, bound in finite_bounds(self.law.mechanism.file_actuators[k].joint_force)
         ]
         gear_sign = ca.if_else(gear < 0, -1, 1)
         excesses += [
@@ -275,15 +275,19 @@ class ActuatorForceAtState:
             for motor in m.actuators
         ]
 
-    def _sum(self, d: SX, limited: bool, past_zero: SX | None = None) -> tuple[SX, SX]:
+    def _sum(self, d: SX, limited: bool, extends_below_zero: SX | None = None) -> tuple[SX, SX]:
         forces, slopes = [], []
         for j, indices in enumerate(self._actuators_by_motor()):
             force, slope, limits = SX(0), SX(0), (-np.inf, np.inf)
             for k in indices:
                 one = self._torque(
-                    k, j, d[j], limited, SX(0) if past_zero is None else past_zero[j]
+                    k,
+                    j,
+                    d[j],
+                    limited,
+                    SX(0) if extends_below_zero is None else extends_below_zero[j],
                 )
-                limits = self.law.mechanism.file_actuators[k].at_joint
+                limits = self.law.mechanism.file_actuators[k].joint_force
                 force, slope = force + one[0], slope + one[1]
             if limited:
                 force, slope = clamp(force, slope, limits)
@@ -291,7 +295,9 @@ class ActuatorForceAtState:
             slopes.append(slope)
         return ca.vertcat(SX(0, 1), *forces), ca.vertcat(SX(0, 1), *slopes)
 
-    def _torque(self, k: int, j: int, d: SX, limited: bool, past_zero: SX) -> tuple[SX, SX]:
+    def _torque(
+        self, k: int, j: int, d: SX, limited: bool, extends_below_zero: SX
+    ) -> tuple[SX, SX]:
         """Compute the torque of actuator k on joint j, and its slope."""
         actuator, c = self.law.mechanism.file_actuators[k], self.law.signal[k]
         q, u, motor = self.q[j], self.u[j], self.law.motor
@@ -316,7 +322,7 @@ class ActuatorForceAtState:
         if motor.share is not None and motor.rest is not None:
             force, slope = motor.rest[k] + motor.share[k] * force, motor.share[k] * slope
         return (
-            self._limit_by_lines(k, (force, slope), self.u[j] + d, past_zero)
+            self._limit_by_lines(k, (force, slope), self.u[j] + d, extends_below_zero)
             if limited
             else (force, slope)
         )
@@ -325,11 +331,11 @@ class ActuatorForceAtState:
         return self.law.value(k, "gear", self.law.mechanism.file_actuators[k].gear)
 
     def _limit_by_lines(
-        self, k: int, acting: tuple[SX, SX], rate: SX, past_zero: SX
+        self, k: int, acting: tuple[SX, SX], rate: SX, extends_below_zero: SX
     ) -> tuple[SX, SX]:
         """Limit a torque to the torque-speed lines of the motor at a rate."""
         for top, line in self._lines(k):
-            acting = limit_by_line(acting, rate, top, line, past_zero)
+            acting = limit_by_line(acting, rate, top, line, extends_below_zero)
         return acting
 
     def _lines(self, k: int) -> list[tuple[SX, Line]]:
@@ -349,7 +355,7 @@ class ActuatorForceAtState:
 
 
 def limit_by_line(
-    acting: tuple[SX, SX], rate: SX, top: SX, line: Line, past_zero: SX
+    acting: tuple[SX, SX], rate: SX, top: SX, line: Line, extends_below_zero: SX
 ) -> tuple[SX, SX]:
     """Limit a force along the motion to a torque-speed line.
 
@@ -363,7 +369,7 @@ def limit_by_line(
         Largest force.
     line
         Torque-speed line.
-    past_zero
+    extends_below_zero
         1 if the line continues below zero force.
 
     Returns
@@ -374,7 +380,9 @@ def limit_by_line(
     (wanted, slope), (stall, fastest) = acting, line
     force = wanted
     for sign in (1, -1):
-        far = ca.logic_and(past_zero, ca.logic_and(sign * rate > fastest, sign * wanted > 0))
+        far = ca.logic_and(
+            extends_below_zero, ca.logic_and(sign * rate > fastest, sign * wanted > 0)
+        )
         on_line = stall * (1 - sign * rate / fastest)
         limit = ca.if_else(far, on_line, max_force(sign, rate, top, line))
         falls = ca.logic_or(far, ca.logic_and(limit > 0, limit < top))

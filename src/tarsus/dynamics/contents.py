@@ -117,7 +117,7 @@ def actuator_rows(mechanism: Mechanism) -> list[tuple[str, ...]]:
 
 def _format_limits(actuator: FileActuator) -> str:
     """Format the limits on the force of an actuator, and on all actuators of its joint."""
-    force, joint = _range(actuator.force), _range(actuator.at_joint)
+    force, joint = _range(actuator.force), _range(actuator.joint_force)
     return ", ".join(text for text in (force, f"joint {joint}" if joint else "") if text)
 
 

@@ -206,7 +206,7 @@ class Engine(ABC):
     peer: bool = True
     variants: ClassVar[Mapping[str, str]] = {"": "defaults"}
 
-    def refusal(self) -> str:
+    def why_unsuitable(self) -> str:
         """Return why the stepper cannot use the law; empty if it can."""
         return ""
 

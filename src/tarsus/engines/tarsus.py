@@ -75,7 +75,7 @@ class TarsusEngine(Engine):
     def step(self, dt: float) -> float:
         return min(dt, SOFT_STEP) if not self.impulsive else dt
 
-    def refusal(self) -> str:
+    def why_unsuitable(self) -> str:
         try:
             self._program(Start(_build_point_mass(), [0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0]))
         except TarsusError as error:

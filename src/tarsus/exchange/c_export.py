@@ -132,12 +132,12 @@ def export_c(simulation: Simulation, folder: Path) -> list[Path]:
     )
     vectors = [*_dynamics_vectors(robot, functions), *_step_vectors(simulation, name, start)]
     texts = {
-        f"{name}.h": templates.header(parts),
-        f"{name}.c": templates.source(parts),
-        f"{name}_vectors.h": templates.vectors_text(parts, vectors),
-        f"test_{name}.c": templates.test(parts, vectors),
-        "example.c": templates.example(parts),
-        "CMakeLists.txt": templates.cmake(parts),
+        f"{name}.h": templates.write_header(parts),
+        f"{name}.c": templates.write_source(parts),
+        f"{name}_vectors.h": templates.write_vectors(parts, vectors),
+        f"test_{name}.c": templates.write_test(parts, vectors),
+        "example.c": templates.write_example(parts),
+        "CMakeLists.txt": templates.write_cmake(parts),
     }
     folder.mkdir(parents=True, exist_ok=True)
     write_text({folder / file: text for file, text in texts.items()})

@@ -7,7 +7,7 @@ UNITS = """\
  * velocity, joint rates. The code allocates no memory and has no shared state: every record is a
  * separate world and may be stepped in any thread. */"""
 
-TEST = """{head}
+TEST = """{comment}
 #include "{name}.h"
 #include "{name}_vectors.h"
 
@@ -50,7 +50,7 @@ int main(void)
 }}
 """
 
-EXAMPLE = """{head}
+EXAMPLE = """{comment}
 /* A main loop that measures the time of a step. On a robot, the loop would wait for its period,
  * read the sensors into d.q and d.u, and send d.tau to the motors. */
 #include "{name}.h"

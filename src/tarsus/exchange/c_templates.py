@@ -87,12 +87,12 @@ class Vectors:
     registers: Sequence[str] = ()
 
 
-def head(parts: CSource) -> str:
+def write_comment(parts: CSource) -> str:
     """Generate the comment at the top of every file."""
     return "/* " + "\n * ".join(parts.description) + "\n */\n"
 
 
-def header(parts: CSource) -> str:
+def write_header(parts: CSource) -> str:
     """Generate the text of NAME.h."""
     # constants and functions, inside the include guard and extern "C"
     guard = f"{parts.name.upper()}_H"
@@ -102,7 +102,7 @@ def header(parts: CSource) -> str:
     functions = [f"/* {meaning} */\n{signature};\n" for signature, meaning in parts.declarations]
     return "\n".join(
         [
-            head(parts),
+            write_comment(parts),
             UNITS,
             f"#ifndef {guard}",
             f"#define {guard}",
@@ -131,40 +131,40 @@ def header(parts: CSource) -> str:
     )
 
 
-def source(parts: CSource) -> str:
+def write_source(parts: CSource) -> str:
     """Generate the text of NAME.c."""
     includes = [f'#include "{parts.name}.h"', "", "#include <math.h>", "#include <stddef.h>"]
     includes += ["#include <stdint.h>", "#include <string.h>", ""]
-    return "\n".join([head(parts), *includes, *parts.code, parts.init])
+    return "\n".join([write_comment(parts), *includes, *parts.code, parts.init])
 
 
-def vectors_text(parts: CSource, vectors: Sequence[Vectors]) -> str:
+def write_vectors(parts: CSource, vectors: Sequence[Vectors]) -> str:
     """Generate the text of NAME_vectors.h: inputs, and the results of Python."""
-    lines = [head(parts)]
+    lines = [write_comment(parts)]
     inputs: dict[str, Array] = {}
     for vector in vectors:
         kind = "step" if vector.registers else "of"
         inputs |= {f"{kind}_{name}": values for name, values in vector.inputs}
     for name, values in inputs.items():
-        lines.append(_table(f"given_{name}", values))
+        lines.append(_write_table(f"given_{name}", values))
     for vector in vectors:
-        lines.append(_table(f"expected_{vector.function}", vector.results))
+        lines.append(_write_table(f"expected_{vector.function}", vector.results))
     return "\n".join(lines)
 
 
-def _table(name: str, values: Array) -> str:
+def _write_table(name: str, values: Array) -> str:
     rows = ",\n".join("    {\n" + numbers(row) + "\n    }" for row in values)
     shape = "".join(f"[{size}]" for size in values.shape)
     return f"static const double {name}{shape} = {{\n{rows}\n}};\n"
 
 
-def test(parts: CSource, vectors: Sequence[Vectors]) -> str:
+def write_test(parts: CSource, vectors: Sequence[Vectors]) -> str:
     """Generate the text of test_NAME.c, which compares every function with its test vectors."""
     body = []
     for vector in vectors:
         count, size = vector.results.shape
         if vector.registers:
-            body += _step_test(parts, vector)
+            body += _write_step_test(parts, vector)
             continue
         arguments = "".join(f"given_of_{name}[k], " for name, _ in vector.inputs)
         body += [
@@ -174,10 +174,12 @@ def test(parts: CSource, vectors: Sequence[Vectors]) -> str:
             f'        compare("{vector.function}", out, expected_{vector.function}[k], {size});',
             "    }",
         ]
-    return TEST.format(head=head(parts), name=parts.name, body="\n".join(body), tolerance=TOLERANCE)
+    return TEST.format(
+        comment=write_comment(parts), name=parts.name, body="\n".join(body), tolerance=TOLERANCE
+    )
 
 
-def _step_test(parts: CSource, vector: Vectors) -> list[str]:
+def _write_step_test(parts: CSource, vector: Vectors) -> list[str]:
     nu = vector.inputs[0][1].shape[1]
     lines = [
         f"    for (int k = 0; k < {len(vector.results)}; ++k) {{",
@@ -199,16 +201,16 @@ def _step_test(parts: CSource, vector: Vectors) -> list[str]:
     return [*lines, "        (void)expected;", "    }"]
 
 
-def example(parts: CSource) -> str:
+def write_example(parts: CSource) -> str:
     """Generate the text of example.c, a main loop that measures the time of a step."""
     return EXAMPLE.format(
-        head=head(parts),
+        comment=write_comment(parts),
         name=parts.name,
         name_upper=parts.name.upper(),
         size="one world: tens of kilobytes",
     )
 
 
-def cmake(parts: CSource) -> str:
+def write_cmake(parts: CSource) -> str:
     """Generate the text of CMakeLists.txt."""
     return CMAKE.format(name=parts.name, description=parts.description[0])

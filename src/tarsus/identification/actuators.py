@@ -26,7 +26,7 @@ from tarsus.dynamics.robot import Robot
 from tarsus.errors import InvalidValue, UnmetCondition, join_names, unknown_name_error
 from tarsus.identification.candidates import Candidates, ModelParts, matches
 from tarsus.identification.estimates import Estimate
-from tarsus.identification.intervals import OPEN_HALF_WIDTH
+from tarsus.identification.intervals import UNDETERMINED_HALF_WIDTH
 from tarsus.identification.model_parts import create_model_parts
 from tarsus.identification.ranges import SearchRange
 from tarsus.identification.recording import MotionLog
@@ -412,7 +412,8 @@ class _Problem:
                     one,
                     low=float(unknown.range.at(ends[0])),
                     high=float(unknown.range.at(ends[1])),
-                    open=one.open or bool(np.ptp(ends) > 2 * OPEN_HALF_WIDTH),
+                    undetermined=one.undetermined
+                    or bool(np.ptp(ends) > 2 * UNDETERMINED_HALF_WIDTH),
                 )
             )
         remarks = _remarks(estimates, result)
@@ -540,7 +541,7 @@ class _Scale:
 
 
 def _remarks(estimates: Sequence[Estimate], result: Identification) -> tuple[str, ...]:
-    """Write what the log leaves open and cannot tell apart, kind by kind."""
+    """Write what the log does not determine or cannot tell apart, kind by kind."""
 
     def joints(names: Sequence[str]) -> str:
         return join_names([name.partition(".")[2] for name in names], 4)
@@ -548,10 +549,10 @@ def _remarks(estimates: Sequence[Estimate], result: Identification) -> tuple[str
     remarks = []
     for kind in dict.fromkeys(one.name.partition(".")[0] for one in estimates):
         of_kind = [one for one in estimates if one.name.partition(".")[0] == kind]
-        if names := [one.name for one in of_kind if one.open]:
+        if names := [one.name for one in of_kind if one.undetermined]:
             remarks.append(f"The log does not determine {kind} of {joints(names)}.")
         for end in ("low", "high"):
-            if names := [one.name for one in of_kind if one.bound == end and not one.open]:
+            if names := [one.name for one in of_kind if one.bound == end and not one.undetermined]:
                 remarks.append(f"{kind} of {joints(names)} is at the {end}er end of its range.")
     pairs: dict[tuple[str, str], list[tuple[str, float]]] = {}
     for a, b, correlation in result.correlated:

@@ -15,7 +15,7 @@ from tarsus.identification.inertial_parameters import apply_values
 from tarsus.identification.intervals import (
     MIN_COMPONENT,
     NULL_EIGENVALUE,
-    OPEN_HALF_WIDTH,
+    UNDETERMINED_HALF_WIDTH,
     estimate_scatter,
 )
 from tarsus.identification.least_squares import Fit
@@ -40,7 +40,7 @@ class Estimate:
         First guess.
     true
         True value; None if it is not known.
-    open
+    undetermined
         Whether the motion contains no information on it.
     bound
         "low" or "high" if the value is at that end of its range, else "".
@@ -53,7 +53,7 @@ class Estimate:
     high: float
     start: float
     true: float | None
-    open: bool
+    undetermined: bool
     bound: str
 
     @property
@@ -108,30 +108,30 @@ def make_estimates(candidates: Candidates, fit: Fit, start: Array, ends: Array) 
     start
         Shares of the first guess, shape (p,).
     ends
-        Ends that the intervals contain at least, shape (p, 2), for unknowns that are not open.
+        Ends that the intervals contain at least, shape (p, 2), for unknowns that are determined.
     """
     # intervals
     unknowns = candidates.unknowns
     scatter = estimate_scatter(fit)
     sides = np.stack([fit.shares - scatter.half_widths, fit.shares + scatter.half_widths], 1)
     sides = np.stack([np.minimum(sides[:, 0], ends[:, 0]), np.maximum(sides[:, 1], ends[:, 1])], 1)
-    open_ = scatter.open | (np.ptp(sides, axis=1) > 2 * OPEN_HALF_WIDTH)
+    undetermined = scatter.undetermined | (np.ptp(sides, axis=1) > 2 * UNDETERMINED_HALF_WIDTH)
     # each unknown
     estimates = tuple(
         _create_estimate(
-            candidates.unit_of(one), one, fit.shares[k], sides[k], start[k], bool(open_[k])
+            candidates.unit_of(one), one, fit.shares[k], sides[k], start[k], bool(undetermined[k])
         )
         for k, one in enumerate(unknowns)
     )
-    pairs = _find_correlated_pairs(unknowns, scatter.covariance, open_)
+    pairs = _find_correlated_pairs(unknowns, scatter.covariance, undetermined)
     sentences = _write_remarks(estimates, pairs, fit, scatter.deviation)
-    sentences += _write_direction_remarks(unknowns, fit.normal, open_)
+    sentences += _write_direction_remarks(unknowns, fit.normal, undetermined)
     derived = _compute_inertias(candidates, fit, scatter.covariance, scatter.half_widths)
     return Estimates(estimates, derived, pairs, tuple(sentences), scatter.deviation)
 
 
 def _create_estimate(
-    unit: str, unknown: Unknown, share: float, sides: Array, start: float, open_: bool
+    unit: str, unknown: Unknown, share: float, sides: Array, start: float, undetermined: bool
 ) -> Estimate:
     ends = np.clip(sides, 0.0, 1.0)
     low, high = (float(unknown.range.at(end)) for end in ends)
@@ -144,13 +144,13 @@ def _create_estimate(
         high,
         float(unknown.range.at(start)),
         unknown.true,
-        open_,
+        undetermined,
         bound,
     )
 
 
 def _find_correlated_pairs(
-    unknowns: Sequence[Unknown], covariance: Array, open_: NDArray[np.bool_]
+    unknowns: Sequence[Unknown], covariance: Array, undetermined: NDArray[np.bool_]
 ) -> tuple[tuple[str, str, float], ...]:
     """Find strongly correlated pairs, the strongest first."""
     deviations = np.sqrt(np.diag(covariance))
@@ -173,13 +173,13 @@ def _write_remarks(
     """Write the remarks on a result."""
     # on unknowns and pairs
     remarks = []
-    if open_names := [e.name for e in estimates if e.open]:
+    if names := [e.name for e in estimates if e.undetermined]:
         remarks.append(
-            f"The motion leaves {join_names(open_names, 6)} open: the interval is as wide as the"
+            f"The motion does not determine {join_names(names, 6)}: the interval is as wide as the"
             " range. Use a motion that excites it, narrow its range, or give a prior."
         )
     for one in estimates:
-        if one.bound and not one.open:
+        if one.bound and not one.undetermined:
             remarks.append(
                 f"{one.name} is at the {one.bound}er end of its range, {one.value:.4g}: widen the"
                 " range, or check the model."
@@ -198,7 +198,7 @@ def _write_remarks(
 
 
 def _write_direction_remarks(
-    unknowns: Sequence[Unknown], normal: Array, open_: NDArray[np.bool_]
+    unknowns: Sequence[Unknown], normal: Array, undetermined: NDArray[np.bool_]
 ) -> list[str]:
     """Write remarks on combinations of unknowns that have no effect on the motion."""
     values, vectors = np.linalg.eigh(normal)

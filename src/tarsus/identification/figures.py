@@ -82,8 +82,8 @@ def draw_actuators(result: ActuatorIdentification) -> Figure:
 def _draw_estimates(axes: Any, result: Identification) -> None:
     """Plot each estimate with its relative interval; undetermined ones in gray."""
     for k, one in enumerate(result.estimates):
-        if one.open:
-            axes.text(0, k, "open", color=GRAY, ha="center", va="center", fontsize=9)
+        if one.undetermined:
+            axes.text(0, k, "not determined", color=GRAY, ha="center", va="center", fontsize=9)
             continue
         size = 0.01 * max(abs(one.value), MIN_ESTIMATE)
         low, high = (one.low - one.value) / size, (one.high - one.value) / size

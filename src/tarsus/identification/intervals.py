@@ -24,7 +24,7 @@ Array = NDArray[np.float64]
 LEVEL = 0.95  # confidence level
 NULL_EIGENVALUE = 1e-10  # of the largest: a direction without effect on the motion
 MIN_COMPONENT = 0.3  # of a unit direction: an unknown that takes part in it
-OPEN_HALF_WIDTH = 0.5  # of the range: a wider half interval means that the data say nothing
+UNDETERMINED_HALF_WIDTH = 0.5  # of the range: a wider half interval means that the data say nothing
 MIN_EXTRA_WINDOWS = 8  # windows beyond the unknowns, from which their disagreement is used
 FIRST_DISTANCE, GROWTH, MAX_POINTS = 2.0, 4.0, 7  # of a profile: deviations, factor, number
 AGREEMENT = 3.0  # a rise within this factor of the curvature's agrees with it
@@ -60,9 +60,9 @@ class Scatter:
     half_widths: Array
 
     @property
-    def open(self) -> NDArray[np.bool_]:
+    def undetermined(self) -> NDArray[np.bool_]:
         """Mask of unknowns that the motion does not determine, shape (p,)."""
-        return (self.half_widths > OPEN_HALF_WIDTH) | self.without_effect
+        return (self.half_widths > UNDETERMINED_HALF_WIDTH) | self.without_effect
 
 
 def estimate_scatter(fit: Fit) -> Scatter:
@@ -172,7 +172,7 @@ def _compute_profile(problem: LeastSquares, base: Fit) -> Profile:
     other unknowns is not that of the curvature either: they are then displaced from there as well.
     """
     scatter = estimate_scatter(base)
-    directions = [(int(k), side) for k in np.flatnonzero(~scatter.open) for side in (-1, 1)]
+    directions = [(int(k), side) for k in np.flatnonzero(~scatter.undetermined) for side in (-1, 1)]
     first = [_profile_side(problem, base, scatter, *direction) for direction in directions]
     lowest, sides = Profile(base, scatter, first).cheapest_fit.cost, list(first)
     for one in first:

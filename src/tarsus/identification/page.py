@@ -28,8 +28,8 @@ def build_page(result: Identification) -> str:
     """Build the page of an identification: estimates, remarks and residuals."""
     # summary
     train, test = result.windows
-    open_ = [one.name for one in result.estimates if one.open]
-    count = f"{len(result.estimates) - len(open_)} of {len(result.estimates)} parameters"
+    undetermined = [one.name for one in result.estimates if one.undetermined]
+    count = f"{len(result.estimates) - len(undetermined)} of {len(result.estimates)} parameters"
     body = [
         f"<h1>Identified under {escape(result.law)}</h1>",
         f"<p>{count} from {train} windows; {_format_window_count(test)} held out. Residuals are"
@@ -122,8 +122,12 @@ def _build_estimate_table(estimates: tuple[Estimate, ...]) -> str:
     names += ["true", "error"] if known else []
     rows = []
     for one in estimates:
-        limits = "open" if one.open else interval(one.low, one.high)
-        notes = f" (at the {one.bound}er end of its range)" if one.bound and not one.open else ""
+        limits = "not determined" if one.undetermined else interval(one.low, one.high)
+        notes = (
+            f" (at the {one.bound}er end of its range)"
+            if one.bound and not one.undetermined
+            else ""
+        )
         unit = "" if one.unit == "1" else one.unit.replace("^2", "²")
         row = [one.name + notes, f"{one.value:.5g}", limits, unit, f"{one.start:.4g}"]
         if known:

@@ -29,7 +29,7 @@ class FileActuator:
     With the length l = gear q, its rate v and the signal c, which is clipped to `control` and
     filtered, the force is (gain . (1, l, v)) c + bias . (1, l, v), clipped to `force`. The joint
     gets gear times the force. Above the speed limit there is no torque in the direction of motion.
-    The sum over all actuators of the joint is clipped to `at_joint`.
+    The sum over all actuators of the joint is clipped to `joint_force`.
 
     Attributes
     ----------
@@ -43,8 +43,8 @@ class FileActuator:
         Coefficients of 1, l and v.
     control
         Range of the signal.
-    force, at_joint
-        Ranges, in N m or N.
+    force, joint_force
+        Ranges of its force, and of the total force of all actuators at its joint, in N m or N.
     dynamics
         "none", "integrator" (activation' = signal), "filter" or "filterexact" (of first order), or
         the name of dynamics that are not simulated.
@@ -54,8 +54,9 @@ class FileActuator:
         Range of the filtered or integrated signal.
     speed
         Speed limit of the joint, in rad/s or m/s; the torque fades over its last `FADE_RATIO`.
-    early
-        Whether the force is that of the activation at the end of the step, not at its start.
+    acts_early
+        Whether the force is that of the activation at the end of the step, not at its start
+        (MuJoCo's `actearly`).
     delay
         Time by which the signal is late, in s.
     lag
@@ -71,12 +72,12 @@ class FileActuator:
     bias: Affine = (0.0, 0.0, 0.0)
     control: Range = FREE
     force: Range = FREE
-    at_joint: Range = FREE
+    joint_force: Range = FREE
     dynamics: str = STATELESS
     time_constant: float = 0.0
     activation: Range = FREE
     speed: float = np.inf
-    early: bool = False
+    acts_early: bool = False
     delay: float = 0.0
     lag: float = 0.0
     encoder_offset: float = 0.0
@@ -153,7 +154,7 @@ class FileActuator:
     @property
     def has_force_limit(self) -> bool:
         """Whether the force, or the sum of forces at the joint, has a limit."""
-        return bool(np.isfinite([*self.force, *self.at_joint]).any())
+        return bool(np.isfinite([*self.force, *self.joint_force]).any())
 
 
 def create_motor(joint: str, effort: float, velocity: float) -> FileActuator:

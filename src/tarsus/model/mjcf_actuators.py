@@ -153,7 +153,7 @@ def _read_file_actuator(model: Any, number: int, name: str) -> FileActuator:
         dynamics,
         float(model.actuator_dynprm[number, 0]),
         _range(model.actuator_actlimited[number], model.actuator_actrange[number]),
-        early=bool(model.actuator_actearly[number]),
+        acts_early=bool(model.actuator_actearly[number]),
     )
 
 

@@ -269,7 +269,7 @@ def actuator_forces(
         moved = [next_activation(actuators[k], now[i], signal[k], dt) for i, k in enumerate(states)]
         after["activation"] = ca.vertcat(*moved)
         for i, k in enumerate(states):
-            signal[k] = moved[i] if actuators[k].early else now[i]
+            signal[k] = moved[i] if actuators[k].acts_early else now[i]
     law = replace(law, signal=ca.vertcat(*signal))
     # models of real motors
     motor, pairs = MotorEffects(), list[tuple[ActuatorModel, ActuatorInputs]]()

@@ -241,7 +241,7 @@ def _free_rate_change(
     def newton_step(state: Values) -> tuple[Values, SX]:
         # the tangent; in the first pass that of the law without limits
         d = state["d"]
-        force, slope = law.with_limits(d, state["past_zero"])
+        force, slope = law.with_limits(d, state["extends_below_zero"])
         force = ca.if_else(state["pass"] > 0, force, unlimited[0])
         slope = ca.if_else(state["pass"] > 0, slope, unlimited[1])
         # the step with this tangent
@@ -249,14 +249,16 @@ def _free_rate_change(
         h = free.h + scatter(mechanism, indices, force + slope * d)
         u = ca.vertcat(*factorize_tree(lower_triangle(M), mechanism.nu).solve(entries(dt * h)))
         new = builder.store("free_change", ca.vec(u[indices]))
-        past_zero = ca.logic_and(law.exceeds_no_load_speed(new), ca.logic_not(state["past_zero"]))
+        extends_below_zero = ca.logic_and(
+            law.exceeds_no_load_speed(new), ca.logic_not(state["extends_below_zero"])
+        )
         # does the law differ from its tangent there?
         off = ca.fabs(law.with_limits(new)[0] - (force - slope * (new - d)))
         differs = ca.mmax(off - FORCE_TOLERANCE * (1 + ca.fabs(force))) > 0
         done = state["pass"] + 1
-        state = {"d": new, "past_zero": past_zero, "pass": done}
+        state = {"d": new, "extends_below_zero": extends_below_zero, "pass": done}
         return state, ca.logic_and(differs, done < MAX_PASSES)
 
     zeros = SX.zeros(len(indices))
-    begin = {"d": zeros, "past_zero": zeros, "pass": SX(0)}
+    begin = {"d": zeros, "extends_below_zero": zeros, "pass": SX(0)}
     return builder.loop(begin, newton_step, MAX_PASSES)["d"]

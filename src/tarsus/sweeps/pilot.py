@@ -76,17 +76,17 @@ def measure_costs(
 
 
 def check_disk_space(
-    costs: Sequence[GroupCost], keep: str | int | tuple[int, ...], most_mb: float, folder: Path
+    costs: Sequence[GroupCost], keep: str | int | tuple[int, ...], max_mb: float, folder: Path
 ) -> None:
     """Raise UnmetCondition if the trajectories exceed the limit or the free space on the disk."""
     megabytes = sum(cost.megabytes for cost in costs if cost.certain)
     count = sum(cost.trajectories for cost in costs if cost.certain)
     free = shutil.disk_usage(folder).free / MB
-    if megabytes <= min(most_mb, free):
+    if megabytes <= min(max_mb, free):
         return
-    fewer = max(int(count * min(most_mb, free) / megabytes), 1)
-    limit = f"{most_mb:.0f} MB are allowed" if most_mb < free else f"{free:.0f} MB of disk are free"
-    more = f", or allow more with most_mb = {megabytes:.0f}" if most_mb < free else ""
+    fewer = max(int(count * min(max_mb, free) / megabytes), 1)
+    limit = f"{max_mb:.0f} MB are allowed" if max_mb < free else f"{free:.0f} MB of disk are free"
+    more = f", or allow more with max_mb = {megabytes:.0f}" if max_mb < free else ""
     raise UnmetCondition(
         f"{count} trajectories would take about {megabytes:.0f} MB, but only {limit}: keep fewer"
         f" under [trajectories], such as keep = {fewer} instead of {keep!r}{more}.",

@@ -222,7 +222,7 @@ def _run(
     def measure_sizes() -> list[int]:
         started = lazy.engine.warm_up()
         costs = pilot.measure_costs(groups, on_progress, lambda: wait(started))
-        pilot.check_disk_space(costs, spec.keep, spec.most_mb, store.folder)
+        pilot.check_disk_space(costs, spec.keep, spec.max_mb, store.folder)
         return [cost.size for cost in costs]
 
     sizes = store.chunk_sizes([group.digest for group in groups], measure_sizes)
@@ -243,7 +243,7 @@ def _run(
         return replace(report, chunks=len(chunks), skipped=len(chunks))
     # simulate
     progress = SweepProgress(len(todo), on_progress, store.megabytes() if spec.keep else 0.0)
-    lost = _simulate_chunks(lazy.engine, store, todo, progress, spec.most_mb)
+    lost = _simulate_chunks(lazy.engine, store, todo, progress, spec.max_mb)
     return replace(
         report,
         chunks=len(chunks),
@@ -285,7 +285,7 @@ def _simulate_chunks(
     store: Store,
     todo: list[tuple[str, Chunk]],
     progress: SweepProgress,
-    most_mb: float,
+    max_mb: float,
 ) -> list[str]:
     """Simulate all chunks, with up to two submitted per worker; return the lost chunks."""
     token = temporary_path(
@@ -316,7 +316,7 @@ def _simulate_chunks(
                     if result.files is not None:
                         store.write(digest, result.files.rows, result.files.trajectories)
                     progress.add(len(chunk), result)
-                    _check_budget(progress, most_mb)
+                    _check_budget(progress, max_mb)
                 elif isinstance(error, WorkerLost) and tries[digest] < MAX_TRIES:
                     waiting.append((digest, chunk))
                 elif isinstance(error, OSError):  # such as a full disk, which stops all chunks
@@ -330,15 +330,15 @@ def _simulate_chunks(
     return lost
 
 
-def _check_budget(progress: SweepProgress, most_mb: float) -> None:
+def _check_budget(progress: SweepProgress, max_mb: float) -> None:
     """Raise UnmetCondition if the trajectories exceed the limit; finished chunks remain."""
     megabytes = progress.megabytes_before + progress.megabytes
-    if megabytes > most_mb:
+    if megabytes > max_mb:
         raise UnmetCondition(
             f"the trajectories have reached {megabytes:.0f} MB after {progress.done} of"
-            f" {progress.total} chunks: keep fewer, or raise most_mb under [trajectories]; the next"
+            f" {progress.total} chunks: keep fewer, or raise max_mb under [trajectories]; the next"
             " run continues from there.",
-            "trajectories.most_mb",
+            "trajectories.max_mb",
         )
 
 

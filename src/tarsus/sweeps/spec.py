@@ -24,7 +24,7 @@ file = "my_outcomes.py"
 
 [trajectories]
 keep = "fell"
-most_mb = 2000
+max_mb = 2000
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ TABLES = {
     "vary": None,
     "sample": ("method", "count", "seed"),
     "outcomes": ("names", "file"),
-    "trajectories": ("keep", "most_mb"),
+    "trajectories": ("keep", "max_mb"),
 }
 DEFAULT_OUTCOMES = ("fell", "speed", "energy", "peak_force", "residuals")
 MAX_WORLDS = 10_000_000
@@ -73,7 +73,7 @@ class SweepSpec:
     keep
         Worlds whose trajectories are saved: "all", "failed", an outcome (where it is not zero), a
         number of worlds (evenly spaced), or samples; 0 for none.
-    most_mb
+    max_mb
         Size of all trajectories beyond which the sweep stops, in MB.
     names
         Names of all entries.
@@ -87,7 +87,7 @@ class SweepSpec:
     outcomes: tuple[str, ...] = DEFAULT_OUTCOMES
     outcome_file: str = ""
     keep: str | int | tuple[int, ...] = 0
-    most_mb: float = DEFAULT_MAX_MB
+    max_mb: float = DEFAULT_MAX_MB
     names: tuple[str, ...] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -128,9 +128,9 @@ class SweepSpec:
             raise InvalidValue(
                 f"trajectories.keep must not be negative, not {min(counts)}.", "trajectories.keep"
             )
-        if not self.most_mb > 0:
+        if not self.max_mb > 0:
             raise InvalidValue(
-                f"trajectories.most_mb must be above 0, not {self.most_mb}.", "trajectories.most_mb"
+                f"trajectories.max_mb must be above 0, not {self.max_mb}.", "trajectories.max_mb"
             )
         object.__setattr__(self, "names", tuple(sorted((*self.fixed, *self.axes))))
 
@@ -197,7 +197,7 @@ def from_tables(tables: Mapping[str, Any], folder: Path = Path()) -> SweepSpec:
         outcomes,
         str((folder / outcome_file).resolve()) if outcome_file else "",
         parse_keep(trajectories.get("keep", 0)),
-        _megabytes(trajectories.get("most_mb", DEFAULT_MAX_MB)),
+        _megabytes(trajectories.get("max_mb", DEFAULT_MAX_MB)),
     )
 
 
@@ -223,7 +223,7 @@ def parse_keep(value: Any) -> str | int | tuple[int, ...]:
 def _megabytes(value: Any) -> float:
     if type(value) not in (int, float):
         raise InvalidValue(
-            f"trajectories.most_mb must be a number, not {value!r}.", "trajectories.most_mb"
+            f"trajectories.max_mb must be a number, not {value!r}.", "trajectories.max_mb"
         )
     return float(value)
 

@@ -72,7 +72,7 @@ def _build_not_modeled(
 def cells(row: ValidationRow) -> list[str]:
     """Format the cells of a measured row, without its scene."""
     text = f"{row.case} / {row.unit}" if row.unit != "1" else row.case
-    numbers = [_number(value) for value in (row.expected, row.got)]
+    numbers = [_number(value) for value in (row.expected, row.measured)]
     error = "" if row.error is None else f"{row.error:.1e}" if row.error else "0"
     reason = f": {escape(row.reason)}" if row.reason and row.status == FAIL else ""
     status = f"[{COLORS[row.status]}]{row.status}[/]{reason}"

@@ -63,9 +63,9 @@ class CheckedRobot:
     """Step size, s."""
     outcome: str = ""
     """"stands", "holds" (with a fixed base), or what happened instead."""
-    why: str = ""
+    reason: str = ""
     """Reason why it does not stand or load, or outcome with the servos of its file."""
-    sinks: float | None = None
+    trunk_drop: float | None = None
     """Largest drop of its trunk, m."""
     tilt: float | None = None
     """Largest tilt of its trunk, degrees."""
@@ -155,9 +155,9 @@ def _row(name: str, file: str, seconds: float, options: Mapping[str, Any]) -> Ch
         message = str(error) if known else f"{type(error).__name__}: {error}"
         message = message.removeprefix(f"{file}: ")
         if robot is None:
-            return CheckedRobot(name, shown, outcome="not loaded", why=message)
+            return CheckedRobot(name, shown, outcome="not loaded", reason=message)
         return CheckedRobot(
-            name, shown, robot.nu, robot.mass, robot.unsupported, outcome="no run", why=message
+            name, shown, robot.nu, robot.mass, robot.unsupported, outcome="no run", reason=message
         )
 
 
@@ -171,7 +171,7 @@ def _try_servos(name: str, file: str, robot: Robot, seconds: float) -> CheckedRo
                 continue
             if file_servos or tries[0].servos != OWN:
                 return tries[-1]
-            return replace(tries[-1], why=f"with the servos of its file it {tries[0].outcome}")
+            return replace(tries[-1], reason=f"with the servos of its file it {tries[0].outcome}")
     return tries[0]
 
 
@@ -243,14 +243,14 @@ def _simulate_standing(
         word = "fell" if end.fault.message == FELL else "diverged"
         outcome = f"{word} at {end.fault.good_steps * dt:.1f} s"
     if outcome == GIVES_WAY:
-        why = moving_joints(robot, _list_moved_joints(robot, records["q"][:, 0], start))
+        reason = moving_joints(robot, _list_moved_joints(robot, records["q"][:, 0], start))
     else:
-        why = (
+        reason = (
             ""
             if outcome in (STANDS, HOLDS)
             else "; ".join(find_fall_reasons(simulation, file_servos))
         )
-    return replace(about, outcome=outcome, why=why, **figures)
+    return replace(about, outcome=outcome, reason=reason, **figures)
 
 
 def _find_fallen(robot: Robot, q: Array, start: Array) -> NDArray[np.bool_]:
@@ -274,11 +274,11 @@ def _judge(robot: Robot, records: Records, start: Array) -> tuple[str, dict[str,
     figures: dict[str, Any] = {"unconverged": int((records["converged"] == 0).sum())}
     if not robot.floating:
         return GIVES_WAY if _list_moved_joints(robot, q, start) else HOLDS, figures
-    figures["sinks"] = float(max(start[2] - q[:, 2].min(), 0.0))
+    figures["trunk_drop"] = float(max(start[2] - q[:, 2].min(), 0.0))
     figures["tilt"] = float(np.rad2deg(np.arccos(np.clip(uprightness(robot, q), -1, 1)).max()))
     if figures["tilt"] > MAX_TILT:
         return "leans", figures
-    return "sags" if figures["sinks"] > MAX_SINKING * start[2] else STANDS, figures
+    return "sags" if figures["trunk_drop"] > MAX_SINKING * start[2] else STANDS, figures
 
 
 def _list_moved_joints(robot: Robot, q: Array, start: Array) -> list[str]:

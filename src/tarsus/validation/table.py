@@ -42,7 +42,7 @@ class ValidationRow:
     """Name of the stepper, or of MuJoCo's settings."""
     expected: float | None
     """Value of the closed form, in `unit`."""
-    got: float | None
+    measured: float | None
     """Measured value, in `unit`."""
     error: float | None
     """Distance from the expected value, in `unit`."""
@@ -126,9 +126,9 @@ def _load() -> None:
 
 def measure_law(law: str, stepper: str, scene: str, unclaimed: bool) -> list[ValidationRow]:
     """Measure one scene under one law and stepper."""
-    engine, refusal = _create_engine(law, stepper)
-    if refusal:
-        return [_without_numbers(scene, engine, NOT_MODELED, refusal)]
+    engine, reason = _create_engine(law, stepper)
+    if reason:
+        return [_without_numbers(scene, engine, NOT_MODELED, reason)]
     return measure_scene(engine, scene, unclaimed)
 
 
@@ -142,7 +142,7 @@ def measure_scene(engine: Engine, scene: str, unclaimed: bool = False) -> list[V
 def _create_engine(law: str, stepper: str) -> tuple[Engine, str]:
     """Create an engine, cached with its compiled programs, and its reason to reject the law."""
     engine = _peer(law)(stepper) if law in peers() else TarsusEngine(law, stepper)
-    return engine, engine.refusal()
+    return engine, engine.why_unsuitable()
 
 
 def peers() -> tuple[str, ...]:
@@ -220,15 +220,17 @@ def _without_numbers(scene: str, engine: Engine, status: Status, reason: str) ->
 
 def _row(scene: str, case: Case, engine: Engine) -> ValidationRow:
     """Convert a case to a row; the reason of a failure names the tolerance."""
-    got, error = (value if math.isfinite(value) else None for value in (case.got, case.error))
+    measured, error = (
+        value if math.isfinite(value) else None for value in (case.measured, case.error)
+    )
     status: Status = PASS if case.passed else FAIL
     beyond = (
         "not finite"
-        if got is None
+        if measured is None
         else f"more than {case.tolerance:.2g} {'' if case.unit == '1' else case.unit}"
     )
     reason = "" if case.passed else beyond.strip()
     names = (scene, case.name, engine.law, engine.stepper)
     return ValidationRow(
-        *names, case.expected, got, error, case.tolerance, case.unit, status, reason
+        *names, case.expected, measured, error, case.tolerance, case.unit, status, reason
     )

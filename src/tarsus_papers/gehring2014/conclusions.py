@@ -33,7 +33,7 @@ class Conclusions(Exhibit):
         return _verdicts.finding(CLAIMS, task, self.needs)
 
 
-def _faster(data: Data, first: str, second: str, slack: float = 1.0) -> Verdict:
+def _compare_update_times(data: Data, first: str, second: str, slack: float = 1.0) -> Verdict:
     """Decide whether an update takes `first` at most `slack` times as long as `second`."""
     seconds = data["table1"]["seconds_per_update"]
     missing = [name for name in (first, second) if name not in seconds]
@@ -43,16 +43,16 @@ def _faster(data: Data, first: str, second: str, slack: float = 1.0) -> Verdict:
     return a * slack >= b, f"{first} {a:,.0f}, {second} {b:,.0f} times real time"
 
 
-def _minimal_fastest(data: Data) -> Verdict:
+def _judge_minimal_coordinates(data: Data) -> Verdict:
     seconds = data["table1"]["seconds_per_update"]
     others = [c.name for c in CONFIGURATIONS if c.coordinates != "minimal" and c.name in seconds]
     if not others:
         return None, "not measured in the reduced version"
     best = min(others, key=lambda name: seconds[name])
-    return _faster(data, "HmS", best)
+    return _compare_update_times(data, "HmS", best)
 
 
-def _best_near_limit(data: Data) -> Verdict:
+def _judge_best_alpha(data: Data) -> Verdict:
     alphas = {name: (c["best"], c["limit"]) for name, c in data["figure6"]["iterations"].items()}
     numbers = "; ".join(
         f"{name}: best {best:g}, limit {limit:g}" for name, (best, limit) in alphas.items()
@@ -60,7 +60,7 @@ def _best_near_limit(data: Data) -> Verdict:
     return all(best >= 0.75 * limit for best, limit in alphas.values()), numbers
 
 
-def _limits_exist(data: Data) -> Verdict:
+def _judge_alpha_limit(data: Data) -> Verdict:
     limits = {name: c["limit"] for name, c in data["figure6"]["iterations"].items()}
     numbers = ", ".join(f"{name} {limit:g}" for name, limit in limits.items())
     return (
@@ -69,7 +69,7 @@ def _limits_exist(data: Data) -> Verdict:
     )
 
 
-def _similar_iterations(data: Data) -> Verdict:
+def _judge_iteration_counts(data: Data) -> Verdict:
     jor, sor = (data["figure6"]["iterations"][name]["at_table1"] for name in ("HmJ", "HmS"))
     return (
         abs(jor / sor - 1) < 0.25,
@@ -77,7 +77,7 @@ def _similar_iterations(data: Data) -> Verdict:
     )
 
 
-def _forces_coincide(data: Data) -> Verdict:
+def _judge_mean_forces(data: Data) -> Verdict:
     hard, soft, *_ = data["figure5"]["mean"].values()
     return (
         abs(hard / soft - 1) < FORCE_TOLERANCE,
@@ -85,12 +85,12 @@ def _forces_coincide(data: Data) -> Verdict:
     )
 
 
-def _harder_impacts(data: Data) -> Verdict:
+def _judge_impact_peaks(data: Data) -> Verdict:
     _, soft, _, damped = data["figure5"]["peak"].values()
     return damped > soft, f"peaks {soft:.0f} N and {damped:.0f} N"
 
 
-def _quarter_step(data: Data) -> Verdict:
+def _judge_required_step_size(data: Data) -> Verdict:
     diverges = {int(n): bad for n, bad in data["figure5"]["diverges"].items()}
     if not diverges:
         return None, "not measured in the reduced version"
@@ -101,7 +101,7 @@ def _quarter_step(data: Data) -> Verdict:
     )
 
 
-def _drift_without_step(data: Data) -> Verdict:
+def _judge_drift_by_step_size(data: Data) -> Verdict:
     by_dt = data["drift"]["um_per_min"]["JOR, from zero"]
     k = list(data["drift"]["tolerance"]).index(1e-6)
     drifts = {dt: values[k] for dt, values in by_dt.items()}
@@ -109,7 +109,7 @@ def _drift_without_step(data: Data) -> Verdict:
     return max(drifts.values()) < 1.5 * min(drifts.values()), numbers
 
 
-def _joints_hold(data: Data) -> Verdict:
+def _judge_joint_drift(data: Data) -> Verdict:
     """Decide whether the joints drift less than the paper accepts for standing feet."""
     k = list(data["joints"]["tolerance"]).index(1e-6)
     drifts = {
@@ -123,7 +123,7 @@ def _joints_hold(data: Data) -> Verdict:
     )
 
 
-def _robust(data: Data) -> Verdict:
+def _judge_robustness(data: Data) -> Verdict:
     hard = {name: falls for name, falls in data["push"].items() if name != "Cm"}
     failed = {name: int(sum(falls["failed"])) for name, falls in hard.items()}
     total = sum(len(falls["failed"]) for falls in hard.values())
@@ -134,27 +134,29 @@ CLAIMS: dict[str, Callable[[Data], Verdict]] = {
     (
         "Hard contact is not slower than compliant contact overall"
         " (one step per control update compared with two)"
-    ): lambda data: _faster(data, "HmJ", "Cm", SPEED_TOLERANCE),
+    ): lambda data: _compare_update_times(data, "HmJ", "Cm", SPEED_TOLERANCE),
     "JOR is at least as fast as SOR in minimal coordinates": (
-        lambda data: _faster(data, "HmJ", "HmS", SPEED_TOLERANCE)
+        lambda data: _compare_update_times(data, "HmJ", "HmS", SPEED_TOLERANCE)
     ),
-    "JOR and SOR need a similar number of iterations in minimal coordinates": _similar_iterations,
+    "JOR and SOR need a similar number of iterations in minimal coordinates": (
+        _judge_iteration_counts
+    ),
     "SOR is faster than JOR with many bilateral constraints in the prox (maximal coordinates)": (
-        lambda data: _faster(data, "HMSP", "HMJP")
+        lambda data: _compare_update_times(data, "HMSP", "HMJP")
     ),
     "With many bilateral constraints the direct solution is faster than the prox": (
-        lambda data: _faster(data, "HMJD", "HMJP")
+        lambda data: _compare_update_times(data, "HMJD", "HMJP")
     ),
-    "Minimal coordinates are the fastest": _minimal_fastest,
+    "Minimal coordinates are the fastest": _judge_minimal_coordinates,
     "Extended coordinates gain no speed over minimal ones": (
-        lambda data: _faster(data, "HmJ", "HEJD")
+        lambda data: _compare_update_times(data, "HmJ", "HEJD")
     ),
-    "The prox does not converge with alpha above a limit": _limits_exist,
-    "Convergence is fastest with alpha close to its limit": _best_near_limit,
-    "Forces of hard and compliant contact agree well": _forces_coincide,
-    "Ten times the damping makes impacts harder": _harder_impacts,
-    "Ten times the damping requires smaller steps": _quarter_step,
-    "The drift of standing feet does not depend on the step size": _drift_without_step,
-    "The drift of the bilateral constraints while trotting is negligible": _joints_hold,
-    "Hard contact does not fail when the robot falls on its side": _robust,
+    "The prox does not converge with alpha above a limit": _judge_alpha_limit,
+    "Convergence is fastest with alpha close to its limit": _judge_best_alpha,
+    "Forces of hard and compliant contact agree well": _judge_mean_forces,
+    "Ten times the damping makes impacts harder": _judge_impact_peaks,
+    "Ten times the damping requires smaller steps": _judge_required_step_size,
+    "The drift of standing feet does not depend on the step size": _judge_drift_by_step_size,
+    "The drift of the bilateral constraints while trotting is negligible": _judge_joint_drift,
+    "Hard contact does not fail when the robot falls on its side": _judge_robustness,
 }

@@ -171,7 +171,7 @@ def _times_text(times: Mapping[str, float], digits: int = 2) -> str:
     return ", ".join(f"{name} {value:.{digits}f}" for name, value in times.items()) + " µs"
 
 
-def _with_coordinates(sections: Mapping[str, Sections], coordinates: str) -> list[str]:
+def _names_with_coordinates(sections: Mapping[str, Sections], coordinates: str) -> list[str]:
     return [name for name in sections if BY_NAME[name].coordinates == coordinates]
 
 
@@ -180,10 +180,10 @@ def _dynamics_times(sections: Mapping[str, Sections]) -> dict[str, float]:
     return {name: times["mean"]["M, h"] + times["mean"]["M^-1"] for name, times in sections.items()}
 
 
-def _only_coordinates_matter(sections: Mapping[str, Sections]) -> Verdict:
+def _judge_spread_within_coordinates(sections: Mapping[str, Sections]) -> Verdict:
     dynamics, spreads = _dynamics_times(sections), {}
     for kind in ("minimal", "extended", "maximal"):
-        times = [dynamics[name] for name in _with_coordinates(sections, kind)]
+        times = [dynamics[name] for name in _names_with_coordinates(sections, kind)]
         if len(times) > 1:
             spreads[kind] = max(times) / min(times) - 1
     return max(spreads.values()) < EQUAL_TOLERANCE, "largest spread " + ", ".join(
@@ -191,10 +191,10 @@ def _only_coordinates_matter(sections: Mapping[str, Sections]) -> Verdict:
     )
 
 
-def _faster_in_maximal(sections: Mapping[str, Sections]) -> Verdict:
+def _judge_dynamics_time(sections: Mapping[str, Sections]) -> Verdict:
     dynamics = _dynamics_times(sections)
     minimal, maximal = (
-        np.mean([dynamics[name] for name in _with_coordinates(sections, kind)] or [np.nan])
+        np.mean([dynamics[name] for name in _names_with_coordinates(sections, kind)] or [np.nan])
         for kind in ("minimal", "maximal")
     )
     if np.isnan(maximal):
@@ -202,7 +202,7 @@ def _faster_in_maximal(sections: Mapping[str, Sections]) -> Verdict:
     return bool(minimal > maximal), f"minimal {minimal:.2f} µs, maximal {maximal:.2f} µs"
 
 
-def _small_for_compliant(sections: Mapping[str, Sections]) -> Verdict:
+def _judge_compliant_share(sections: Mapping[str, Sections]) -> Verdict:
     share = sections["Cm"]["mean"]["u_E"] / sections["Cm"]["mean"]["step"]
     hard = min(
         times["mean"]["u_E"] / times["mean"]["step"]
@@ -212,23 +212,27 @@ def _small_for_compliant(sections: Mapping[str, Sections]) -> Verdict:
     return share < SMALL, f"{share:.0%} of the step; hard contact at least {hard:.0%}"
 
 
-def _grows_with_coordinates(sections: Mapping[str, Sections]) -> Verdict:
+def _judge_solution_time_by_coordinates(sections: Mapping[str, Sections]) -> Verdict:
     solution = {
         kind: _select_times(
             sections,
             "u_E",
-            [name for name in _with_coordinates(sections, kind) if BY_NAME[name].hard],
+            [name for name in _names_with_coordinates(sections, kind) if BY_NAME[name].hard],
         )
         for kind in ("minimal", "extended")
     }
-    solution["maximal"] = _select_times(sections, "u_E", _with_coordinates(sections, "maximal"))
+    solution["maximal"] = _select_times(
+        sections, "u_E", _names_with_coordinates(sections, "maximal")
+    )
     means = {
         kind: float(np.mean(list(times.values()))) for kind, times in solution.items() if times
     }
     return list(means.values()) == sorted(means.values()), "mean " + _times_text(means)
 
 
-def _faster(section: str, first: str, second: str) -> Callable[[Mapping[str, Sections]], Verdict]:
+def _compare_section_times(
+    section: str, first: str, second: str
+) -> Callable[[Mapping[str, Sections]], Verdict]:
     """Decide whether a section takes less time in the first configuration; u_E includes G_B."""
 
     def decide(sections: Mapping[str, Sections]) -> Verdict:
@@ -246,12 +250,12 @@ def _faster(section: str, first: str, second: str) -> Callable[[Mapping[str, Sec
     return decide
 
 
-def _cheaper_iteration(sections: Mapping[str, Sections]) -> Verdict:
+def _judge_iteration_time(sections: Mapping[str, Sections]) -> Verdict:
     times = {n: sections[n]["mean"]["u_E"] / sections[n]["iterations"] for n in ("HmJ", "HmS")}
     return times["HmJ"] < times["HmS"], f"u_E per iteration: {_times_text(times, 3)}"
 
 
-def _varies_more(sections: Mapping[str, Sections]) -> Verdict:
+def _judge_step_time_variation(sections: Mapping[str, Sections]) -> Verdict:
     deviations = {name: times["deviation"]["step"] for name, times in sections.items()}
     compliant = deviations["Cm"]
     return (
@@ -260,22 +264,24 @@ def _varies_more(sections: Mapping[str, Sections]) -> Verdict:
     )
 
 
-def _same_rest(sections: Mapping[str, Sections]) -> Verdict:
+def _judge_remaining_time(sections: Mapping[str, Sections]) -> Verdict:
     rest = _select_times(sections, "rest")
     return max(rest.values()) / min(rest.values()) - 1 < EQUAL_TOLERANCE, _times_text(rest)
 
 
 CLAIMS: dict[str, Callable[[Mapping[str, Sections]], Verdict]] = {
-    "M, h and M^-1 depend only on the coordinates": _only_coordinates_matter,
-    "M, h and M^-1 take longer in minimal than in maximal coordinates": _faster_in_maximal,
-    "Extended coordinates gain no speed over minimal ones": _faster("step", "HmJ", "HEJD"),
-    "The share of u_E is very small for compliant contact": _small_for_compliant,
-    "u_E takes longer with more coordinates": _grows_with_coordinates,
-    "An iteration of JOR is cheaper than one of SOR in minimal coordinates": _cheaper_iteration,
-    "With many bilateral constraints the direct solution is faster than the prox": _faster(
-        "u_E", "HMJD", "HMJP"
+    "M, h and M^-1 depend only on the coordinates": _judge_spread_within_coordinates,
+    "M, h and M^-1 take longer in minimal than in maximal coordinates": _judge_dynamics_time,
+    "Extended coordinates gain no speed over minimal ones": _compare_section_times(
+        "step", "HmJ", "HEJD"
     ),
-    "A compliant step takes less time than a hard one": _faster("step", "Cm", "HmJ"),
-    "The rest does not depend on the configuration": _same_rest,
-    "The time of a step varies more with hard contact": _varies_more,
+    "The share of u_E is very small for compliant contact": _judge_compliant_share,
+    "u_E takes longer with more coordinates": _judge_solution_time_by_coordinates,
+    "An iteration of JOR is cheaper than one of SOR in minimal coordinates": _judge_iteration_time,
+    "With many bilateral constraints the direct solution is faster than the prox": (
+        _compare_section_times("u_E", "HMJD", "HMJP")
+    ),
+    "A compliant step takes less time than a hard one": _compare_section_times("step", "Cm", "HmJ"),
+    "The rest does not depend on the configuration": _judge_remaining_time,
+    "The time of a step varies more with hard contact": _judge_step_time_variation,
 }

@@ -86,7 +86,7 @@ class Friction(Exhibit):
         distances = (f"distance along x, command {speed:g} m/s / m" for speed in SPEEDS)
         columns = ("interpretation", *distances, "largest depth / mm")
         # the steep friction is judged only over the whole walk
-        checks = [_sinks(results)] + ([] if task.quick else [_same_distance(results)])
+        checks = [_check_sinking(results)] + ([] if task.quick else [_check_distance(results)])
         column = SPEEDS.index(CHECKED_SPEED)
         return Finding(
             {
@@ -160,7 +160,7 @@ def _walk(interpretations: list[Interpretation], seconds: float) -> dict[str, Wa
     }
 
 
-def _sinks(results: Mapping[str, WalkResult]) -> Check:
+def _check_sinking(results: Mapping[str, WalkResult]) -> Check:
     depth = float(results[SI.name].depth.min())
     return Check(
         f"with K in SI units the feet sink by more than {1e3 * MIN_DEPTH:g} mm",
@@ -169,7 +169,7 @@ def _sinks(results: Mapping[str, WalkResult]) -> Check:
     )
 
 
-def _same_distance(results: Mapping[str, WalkResult]) -> Check:
+def _check_distance(results: Mapping[str, WalkResult]) -> Check:
     column = SPEEDS.index(CHECKED_SPEED)
     tarsus, table = (results[each.name].distances[column] for each in (OURS, TABLE))
     change = abs(table - tarsus) / tarsus

@@ -39,7 +39,7 @@ class SettingsTable(Exhibit):
         seconds = Row("simulation time", SECONDS, walk_duration(task.quick), "s", "Table I")
         checked = [row for row in (*tarsus, *peer) if row.comment != OTHER_VELOCITIES]
         checked += [] if task.quick else [seconds]
-        wrong = [row.quantity for row in checked if not _same(row)]
+        wrong = [row.quantity for row in checked if not _matches_published(row)]
         integrator = create_mujoco_walk().model.opt.integrator
         implicit = integrator == mujoco().mjtIntegrator.mjINT_IMPLICIT
         methods = Table(
@@ -106,6 +106,6 @@ def _mujoco_settings() -> Sequence[Row]:
     )
 
 
-def _same(row: Row) -> bool:
+def _matches_published(row: Row) -> bool:
     assert row.published is not None and row.measured is not None
     return abs(row.measured - row.published) <= 1e-9 * row.published

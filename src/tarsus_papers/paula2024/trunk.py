@@ -64,9 +64,9 @@ class Trunk(Exhibit):
         checks = [check for speed in speeds for check in _build_checks(speed, walks[speed])]
         fast = [speed for speed in speeds if speed >= MIN_CHECKED_SPEED]
         if not task.quick:
-            checks += [_distance_check(speed, walks[speed]) for speed in fast]
+            checks += [_check_distance(speed, walks[speed]) for speed in fast]
         notes = [_slow_note(s, walks[s], seconds) for s in speeds if s not in fast]
-        return Finding(data, rows, [_distance_table(walks)], checks, [SETTING, *notes])
+        return Finding(data, rows, [_tabulate_distances(walks)], checks, [SETTING, *notes])
 
     def draw(self, data: Mapping[str, Any]) -> Figure:
         from matplotlib.figure import Figure
@@ -125,7 +125,7 @@ def _slow_note(speed: float, walk: ComparedWalk, seconds: float) -> str:
     )
 
 
-def _distance_table(walks: Mapping[float, ComparedWalk]) -> Table:
+def _tabulate_distances(walks: Mapping[float, ComparedWalk]) -> Table:
     lines: list[Sequence[float]] = []
     for speed, walk in walks.items():
         tarsus, peer = _distances(walk)
@@ -158,7 +158,7 @@ def _build_checks(speed: float, walk: ComparedWalk) -> list[Check]:
     ]
 
 
-def _distance_check(speed: float, walk: ComparedWalk) -> Check:
+def _check_distance(speed: float, walk: ComparedWalk) -> Check:
     fraction = _differences(walk)[0]["x"] / 1e3 / _distances(walk)[1]
     return Check(
         f"{speed:g} m/s: x differs by less than {100 * MAX_X_DIFFERENCE:g} % of MuJoCo's distance"

@@ -41,24 +41,24 @@ class PaperStatements(Exhibit):
         return _verdicts.finding(CLAIMS, task, self.needs)
 
 
-def _masses(data: Data) -> Verdict:
+def _judge_mass_independence(data: Data) -> Verdict:
     differences = data["parameters"]["differences"]
     worst = max(max(values) for values in differences.values())
     return worst < EQUAL, f"{len(differences)} bodies: at most {worst:.1e} of the depth"
 
 
-def _contacts(data: Data) -> Verdict:
+def _judge_contact_count_independence(data: Data) -> Verdict:
     errors = data["parameters"]["off"]
     text = ", ".join(f"{TITLES[name]} {value:.1e}" for name, value in errors.items())
     return max(errors.values()) < CURVE, f"errors of the closed form, relative to the depth: {text}"
 
 
-def _from_0_to_1(data: Data) -> Verdict:
+def _judge_restitution_range(data: Data) -> Verdict:
     e = [float(value) for value in next(iter(data["restitution"]["found"].values()))["e"]]
     return bool(np.all(np.diff(e) > 0)), f"{e[0]:.4f} to {e[-1]:.4f}, increasing"
 
 
-def _of_the_ratio(data: Data) -> Verdict:
+def _judge_dependence_on_gain_ratio(data: Data) -> Verdict:
     pair = list(data["restitution"]["same_k_p_over_k_v"].values())
     one, other = (float(point["e"]) for point in pair)
     text = " and ".join(
@@ -69,7 +69,7 @@ def _of_the_ratio(data: Data) -> Verdict:
     )
 
 
-def _peak(data: Data) -> Verdict:
+def _judge_peak_force(data: Data) -> Verdict:
     ratio = np.array(data["restitution"]["ratio"])
     peak = np.array(data["restitution"]["found"][BEST]["peak"])
     equal = np.abs(peak - 1) < EQUAL_TOLERANCE
@@ -82,13 +82,13 @@ def _peak(data: Data) -> Verdict:
     )
 
 
-def _stays(data: Data) -> Verdict:
+def _judge_remaining_depth(data: Data) -> Verdict:
     heights = np.array(data["ball"]["curves"]["0"]["height"])
     moved = float(np.ptp(heights[len(heights) // 2 :]))
     return moved < 1e-9, f"depth {-1e3 * heights[-1]:.4f} mm at the end, motion {moved:.0e} m"
 
 
-def _vanishes(data: Data) -> Verdict:
+def _judge_depth_convergence(data: Data) -> Verdict:
     curves = data["ball"]["curves"]
     ends = {k: -float(np.array(curves[k]["height"])[-1]) for k in ("1", "5")}
     deepest = -float(np.min(curves["1"]["height"]))
@@ -99,7 +99,7 @@ def _vanishes(data: Data) -> Verdict:
     )
 
 
-def _no_depth(data: Data) -> Verdict:
+def _judge_steady_depth(data: Data) -> Verdict:
     law, spring = (np.array(data["rest"][key], float) for key in ("law", "spring"))
     return bool(np.abs(law / EPSILON - 1).max() < EQUAL), (
         f"with ε = 0 at most {1e3 * float(data['rest']['surface']):.2g} mm, with ε = 0.001 mm"
@@ -108,29 +108,33 @@ def _no_depth(data: Data) -> Verdict:
     )
 
 
-def _stops(data: Data) -> Verdict:
+def _judge_stopping(data: Data) -> Verdict:
     slide = data["brick"]["slides"]["without height"]
     return float(slide["speed"][-1]) < 1e-9, (
         f"{abs(float(slide['speed'][-1])):.0e} m/s at the end, {float(slide['friction'][-1]):.4f} N"
     )
 
 
-def _carries(data: Data) -> Verdict:
+def _judge_walking(data: Data) -> Verdict:
     steps = len(data["walk"]["landings"])
     return (steps >= 5 if steps > 1 else None), (
         f"{steps} steps, depth at most {1e3 * float(data['walk']['deepest']):.2f} mm"
     )
 
 
-def _stands(enough: Callable[[float, float], bool]) -> Callable[[Data], Verdict]:
+def _judge_false_impacts_standing(
+    is_met: Callable[[float, float], bool],
+) -> Callable[[Data], Verdict]:
     def decide(data: Data) -> Verdict:
         without, with_ = (counts["false"] for counts in data["false_impacts"]["standing"].values())
-        return enough(without, with_), f"{without:g} false impacts without, {with_:g} with ε"
+        return is_met(without, with_), f"{without:g} false impacts without, {with_:g} with ε"
 
     return decide
 
 
-def _walks(printed: bool, enough: Callable[[float, float], bool]) -> Callable[[Data], Verdict]:
+def _judge_false_impacts_walking(
+    printed: bool, is_met: Callable[[float, float], bool]
+) -> Callable[[Data], Verdict]:
     def decide(data: Data) -> Verdict:
         runs = data["false_impacts"]["walking"]
         pairs = {
@@ -141,36 +145,42 @@ def _walks(printed: bool, enough: Callable[[float, float], bool]) -> Callable[[D
         if not pairs:
             return None, NOT_MEASURED
         text = ", ".join(f"{dt}: {one} without, {two} with ε" for dt, (one, two) in pairs.items())
-        return all(enough(*pair) for pair in pairs.values()), text
+        return all(is_met(*pair) for pair in pairs.values()), text
 
     return decide
 
 
-def _fewer(without: float, with_: float) -> bool:
+def _are_fewer(without: float, with_: float) -> bool:
     return with_ < without
 
 
-def _hardly_any(without: float, with_: float) -> bool:
+def _are_nearly_none(without: float, with_: float) -> bool:
     return without > 0 and with_ <= MAX_REMAINING * without
 
 
 FEWER = "ε 1e-6 m makes contact more stable"
 NONE = "With ε 1e-6 m there are no false impacts"
 CLAIMS: dict[str, Callable[[Data], Verdict]] = {
-    "The contact's parameters are independent of masses and inertias": _masses,
-    "They are independent of the number of contacts": _contacts,
-    "Restitution goes from 0 to 1": _from_0_to_1,
-    "It does so as k_p / k_v goes from 0 to infinity, so it depends on that ratio": _of_the_ratio,
-    "The largest normal force depends only on k_v": _peak,
-    "With k_p = 0 the interpenetration cannot vanish": _stays,
-    "With k_p > 0 it converges to zero": _vanishes,
-    "The steady depth is zero, unlike m g / k_p of a spring": _no_depth,
-    "The brick stops and is held by m g sin α without a velocity threshold": _stops,
-    "The law carries a walking biped": _carries,
-    f"{FEWER}: standing": _stands(_fewer),
-    f"{FEWER}: walking, forces limited once as printed": _walks(True, _fewer),
-    f"{FEWER}: walking, forces limited consistently": _walks(False, _fewer),
-    f"{NONE}: standing": _stands(_hardly_any),
-    f"{NONE}: walking, as printed": _walks(True, _hardly_any),
-    f"{NONE}: walking, consistently": _walks(False, _hardly_any),
+    "The contact's parameters are independent of masses and inertias": _judge_mass_independence,
+    "They are independent of the number of contacts": _judge_contact_count_independence,
+    "Restitution goes from 0 to 1": _judge_restitution_range,
+    "It does so as k_p / k_v goes from 0 to infinity, so it depends on that ratio": (
+        _judge_dependence_on_gain_ratio
+    ),
+    "The largest normal force depends only on k_v": _judge_peak_force,
+    "With k_p = 0 the interpenetration cannot vanish": _judge_remaining_depth,
+    "With k_p > 0 it converges to zero": _judge_depth_convergence,
+    "The steady depth is zero, unlike m g / k_p of a spring": _judge_steady_depth,
+    "The brick stops and is held by m g sin α without a velocity threshold": _judge_stopping,
+    "The law carries a walking biped": _judge_walking,
+    f"{FEWER}: standing": _judge_false_impacts_standing(_are_fewer),
+    f"{FEWER}: walking, forces limited once as printed": _judge_false_impacts_walking(
+        True, _are_fewer
+    ),
+    f"{FEWER}: walking, forces limited consistently": _judge_false_impacts_walking(
+        False, _are_fewer
+    ),
+    f"{NONE}: standing": _judge_false_impacts_standing(_are_nearly_none),
+    f"{NONE}: walking, as printed": _judge_false_impacts_walking(True, _are_nearly_none),
+    f"{NONE}: walking, consistently": _judge_false_impacts_walking(False, _are_nearly_none),
 }

@@ -43,7 +43,7 @@ class Statements(Exhibit):
         return _verdicts.finding(CLAIMS, task, self.needs)
 
 
-def _leaps(data: Data, damper: str, phase: str, dt: float) -> dict[str, float | None]:
+def _find_leaps(data: Data, damper: str, phase: str, dt: float) -> dict[str, float | None]:
     """Return leaps, in m, with locked joints and, if run, with servos on the robot's own rotors."""
     name, servoed = law_name(damper, phase), data["drop"]["servoed"]
     leaps = {"locked": data["drop"]["leaps"][name][f"{dt:g}"]}
@@ -51,51 +51,51 @@ def _leaps(data: Data, damper: str, phase: str, dt: float) -> dict[str, float | 
     return leaps | ({"servos": servoed[key]} if key in servoed else {})
 
 
-def _leap_text(leaps: Mapping[str, float | None]) -> str:
+def _format_leaps(leaps: Mapping[str, float | None]) -> str:
     return ", ".join(
         f"{name} {'diverges' if leap is None else f'{1e3 * leap:.2g} mm'}"
         for name, leap in leaps.items()
     )
 
 
-def _leaped(leap: float | None) -> bool:
+def _has_leaped(leap: float | None) -> bool:
     return leap is None or leap > LEAP
 
 
-def _stable_at_1_ms(data: Data) -> Verdict:
+def _judge_stability_at_1_ms(data: Data) -> Verdict:
     leaps = {
         f"{law_name(damper, phase)}: {how}": leap
         for damper in ("conventional", "timestep")
         for phase in PHASES
-        for how, leap in _leaps(data, damper, phase, STEPS[0]).items()
+        for how, leap in _find_leaps(data, damper, phase, STEPS[0]).items()
     }
-    return not any(_leaped(leap) for leap in leaps.values()), _leap_text(leaps)
+    return not any(_has_leaped(leap) for leap in leaps.values()), _format_leaps(leaps)
 
 
-def _conventional(phase: str) -> Callable[[Data], Verdict]:
+def _judge_conventional_damper(phase: str) -> Callable[[Data], Verdict]:
     def decide(data: Data) -> Verdict:
-        leaps = _leaps(data, "conventional", phase, STEPS[1])
-        return any(_leaped(leap) for leap in leaps.values()), _leap_text(leaps)
+        leaps = _find_leaps(data, "conventional", phase, STEPS[1])
+        return any(_has_leaped(leap) for leap in leaps.values()), _format_leaps(leaps)
 
     return decide
 
 
-def _proposed(phase: str) -> Callable[[Data], Verdict]:
+def _judge_proposed_damper(phase: str) -> Callable[[Data], Verdict]:
     def decide(data: Data) -> Verdict:
-        leaps = _leaps(data, "timestep", phase, STEPS[1])
-        return not any(_leaped(leap) for leap in leaps.values()), _leap_text(leaps)
+        leaps = _find_leaps(data, "timestep", phase, STEPS[1])
+        return not any(_has_leaped(leap) for leap in leaps.values()), _format_leaps(leaps)
 
     return decide
 
 
-def _impulsive(data: Data) -> Verdict:
+def _judge_impulsive_forces(data: Data) -> Verdict:
     lambdas = list(data["lambda"]["lambda"])
     rough = data["lambda"]["variants"][ONCE]["roughness"]
     small, one = (float(rough[lambdas.index(value)]) for value in (0.01, 1.0))
     return small >= ROUGHNESS_RATIO * one, f"roughness {small:.2g} N at 0.01, {one:.2g} N at 1"
 
 
-def _smoothed(data: Data) -> Verdict:
+def _judge_force_distribution(data: Data) -> Verdict:
     lambdas = list(data["lambda"]["lambda"])
     if 4.0 not in lambdas:
         return None, "skipped in the reduced version"
@@ -104,7 +104,7 @@ def _smoothed(data: Data) -> Verdict:
     return small >= UNEVENNESS_RATIO * large, f"unevenness {small:.2f} at 0.01, {large:.2f} at 4"
 
 
-def _fails(data: Data) -> Verdict:
+def _judge_sinking_through(data: Data) -> Verdict:
     if ENDS not in data["lambda"]["variants"]:
         return None, "skipped in the reduced version"
     ends, endless = (failure_lambda(data["lambda"], name) for name in (ENDS, ONCE))
@@ -116,14 +116,14 @@ def _fails(data: Data) -> Verdict:
     return agrees, f"at {ends:g} if the membrane's spring ends at its thickness; {never}"
 
 
-def _alike(data: Data) -> Verdict:
+def _judge_path_similarity(data: Data) -> Verdict:
     if not data["friction"]:
         return None, "skipped in the reduced version"
     difference = float(data["friction"]["apart_m"])
     return difference < PATH_TOLERANCE, f"{1e3 * difference:.2g} mm apart at most"
 
 
-def _oscillates(data: Data) -> Verdict:
+def _judge_oscillation(data: Data) -> Verdict:
     if not data["friction"]:
         return None, "skipped in the reduced version"
     keys = ("shakes", "shakes_in_median", "slips")
@@ -136,20 +136,24 @@ def _oscillates(data: Data) -> Verdict:
 
 
 CLAIMS: dict[str, Callable[[Data], Verdict]] = {
-    "Both dampers are stable at 1 ms": _stable_at_1_ms,
-    "At 2.5 ms the conventional damper makes the robot leap (c in compression)": _conventional(
-        "compression"
+    "Both dampers are stable at 1 ms": _judge_stability_at_1_ms,
+    "At 2.5 ms the conventional damper makes the robot leap (c in compression)": (
+        _judge_conventional_damper("compression")
     ),
-    "At 2.5 ms the proposed damper keeps it on the floor (c in compression)": _proposed(
-        "compression"
+    "At 2.5 ms the proposed damper keeps it on the floor (c in compression)": (
+        _judge_proposed_damper("compression")
     ),
-    "At 2.5 ms the conventional damper makes the robot leap (c on release)": _conventional(
-        "release"
+    "At 2.5 ms the conventional damper makes the robot leap (c on release)": (
+        _judge_conventional_damper("release")
     ),
-    "At 2.5 ms the proposed damper keeps it on the floor (c on release)": _proposed("release"),
-    "For a small lambda the floor's forces are impulsive": _impulsive,
-    "The force is distributed disproportionately at lambda 0.01 and smoothly at 4": _smoothed,
-    "The robot sinks through the floor at lambda about 7": _fails,
-    "The COG paths with static friction and without are similar": _alike,
-    "Without static friction the COG's acceleration oscillates": _oscillates,
+    "At 2.5 ms the proposed damper keeps it on the floor (c on release)": (
+        _judge_proposed_damper("release")
+    ),
+    "For a small lambda the floor's forces are impulsive": _judge_impulsive_forces,
+    "The force is distributed disproportionately at lambda 0.01 and smoothly at 4": (
+        _judge_force_distribution
+    ),
+    "The robot sinks through the floor at lambda about 7": _judge_sinking_through,
+    "The COG paths with static friction and without are similar": _judge_path_similarity,
+    "Without static friction the COG's acceleration oscillates": _judge_oscillation,
 }

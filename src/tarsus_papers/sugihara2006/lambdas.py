@@ -89,9 +89,9 @@ class Lambda(Exhibit):
             ax.spines[["top", "right"]].set_visible(False)
         top.supylabel("force of a vertex / N", fontsize=9)
         rough, uneven, deep = bottom.subplots(1, 3)
-        _by_lambda(rough, data, "roughness", "roughness / N")
-        _by_lambda(uneven, data, "unevenness", "unevenness of a sole")
-        _by_lambda(deep, data, "depth_mm", "depth at the end / mm")
+        _draw_by_lambda(rough, data, "roughness", "roughness / N")
+        _draw_by_lambda(uneven, data, "unevenness", "unevenness of a sole")
+        _draw_by_lambda(deep, data, "depth_mm", "depth at the end / mm")
         rough.legend(frameon=False, fontsize=7)
         deep.axvline(FAILURE_LAMBDA, color="#999999", lw=0.8, ls=":")
         return figure
@@ -108,7 +108,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
 }
 
 
-def _by_lambda(ax: Axes, data: Mapping[str, Any], key: str, title: str) -> None:
+def _draw_by_lambda(ax: Axes, data: Mapping[str, Any], key: str, title: str) -> None:
     for color, (name, runs) in zip(COLORS, data["variants"].items(), strict=False):
         known = [
             (a, b)

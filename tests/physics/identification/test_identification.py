@@ -76,7 +76,7 @@ def test_an_actuator_with_stiction_and_delay_is_identified(swung: Any) -> None:
     for one in found.estimates:
         assert one.error is not None and one.true is not None
         assert abs(one.error) < 0.02, (one.name, one.value, one.true)
-        assert one.low < one.value < one.high and not one.open
+        assert one.low < one.value < one.high and not one.undetermined
     assert 0.9 < found.held_out["all"] < 1.1 < found.before["all"]
 
 
@@ -95,7 +95,7 @@ def test_a_motion_without_excitation_is_reported() -> None:
         arm_spec(model={"robot": arm()}, free=free),
         {**still, "action": np.zeros((301, 1))},
     )
-    assert all(one.open for one in found.estimates)
+    assert all(one.undetermined for one in found.estimates)
     assert found.remarks[0].startswith("The motion leaves dry_friction.motor,")
     told = build_page(found)
     assert told.count(">open<") == len(found.estimates) and "The motion leaves" in told

@@ -128,7 +128,7 @@ def test_a_scene_that_fails_does_not_lose_the_others(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(comparison.EnginePair, "of", lambda name, file: Brittle())
     rows = list(comparison.compare_robots({"brittle": "brittle.xml"}, lambda text: None))
     assert [row.scene for row in rows] == list(Brittle.scenes)
-    assert [row.why for row in rows] == ["", "it broke.", "", ""]
+    assert [row.reason for row in rows] == ["", "it broke.", "", ""]
 
 
 def on_a_post(motors: str, damping: float = 0.0) -> str:
@@ -152,7 +152,7 @@ def test_a_fixed_base_swings_and_holds(motors: str, scenes: list[str], tmp_path:
     file.write_text(on_a_post(motors), encoding="utf-8")
     swing, *held = rows = list(comparison.compare_robots({"arm": str(file)}, lambda text: None))
     assert [row.scene for row in rows if row.settings in ("", comparison.HARD)] == scenes
-    assert not any(row.why for row in rows)
+    assert not any(row.reason for row in rows)
     assert [row.settings for row in held] == [comparison.HARD, "tuned", "default"][: len(held)]
     assert swing.difference is not None and swing.difference.angle < 0.01
     assert swing.order == pytest.approx(2, abs=0.1)
@@ -167,7 +167,7 @@ def test_damping_that_is_stiff_for_mujoco_is_compared_with_shorter_steps(tmp_pat
     text = on_a_post("", 0.1).replace('mass="0.3"', 'mass="0.00003"')
     file.write_text(text, encoding="utf-8")
     (swing,) = comparison.compare_robots({"arm": str(file)}, lambda text: None)
-    assert not swing.why and swing.difference is not None
+    assert not swing.reason and swing.difference is not None
     assert swing.difference.angle < 0.01 and swing.order == pytest.approx(1, abs=0.2)
 
 

@@ -23,7 +23,7 @@ from tarsus.validation.scenes.base import EFFECTS, Case, ValidationScene, falls_
 from tarsus.validation.scenes.bouncing_ball import restitution
 from tarsus.validation.table import LAWS, SCENES, ValidationRow, validate
 
-KEYS = {"scene", "law", "stepper", "expected", "got", "error", "status", "reason"}
+KEYS = {"scene", "law", "stepper", "expected", "measured", "error", "status", "reason"}
 SOFT = {"spring_rest", "spring_contact_time", "hoap1_drop"}
 OWN = {"bouncing_ball"}  # scenes of one law's parameters
 # that compile for longer than the others together
@@ -58,7 +58,7 @@ def test_moreau_passes_the_heavy_scenes(scene: str) -> None:
 def test_effects_that_a_law_does_not_model_have_a_reason(moreau: list[ValidationRow]) -> None:
     lacking = [row for row in moreau if row.status == "not modeled"]
     assert {row.scene for row in lacking} == SOFT | OWN
-    assert all(row.got is None for row in lacking)
+    assert all(row.measured is None for row in lacking)
     assert all("hard contact" in row.reason for row in lacking if row.scene in SOFT)
     assert all("no parameter k_p" in row.reason for row in lacking if row.scene in OWN)
     (refused,) = validate("moreau", "creep", "rk4")
@@ -102,7 +102,7 @@ def test_mujoco_is_measured_on_the_same_scenes_at_each_of_its_settings() -> None
     assert all(row.error is not None and row.error < 0.01 for row in dragged[:2])
     held = validate("mujoco", "creep", unclaimed=True)
     assert [row.stepper for row in held] == list(NAMED)
-    default, tuned, discrete = (row.got or 0.0 for row in held)
+    default, tuned, discrete = (row.measured or 0.0 for row in held)
     assert default > 1e-3 > 5e-5 > tuned > discrete > 1e-9
     pyramid, cone = validate("mujoco", "isotropic_friction", settings=["default", "tuned"])
     assert (pyramid.status, cone.status) == ("fail", "pass")
@@ -123,7 +123,7 @@ def test_scenes_that_mujoco_fails_at_any_setting() -> None:
     for scene, least in (("launched_cube", 0.01), ("dead_ball", 0.1)):
         rows = validate("mujoco", scene, unclaimed=True)
         assert len(rows) == len(NAMED)
-        assert all(row.got is not None and row.got > least for row in rows), rows
+        assert all(row.measured is not None and row.measured > least for row in rows), rows
 
 
 def test_mujoco_joint_friction_creeps_under_load() -> None:
@@ -131,7 +131,7 @@ def test_mujoco_joint_friction_creeps_under_load() -> None:
     found = validate("mujoco", "joint_stiction", unclaimed=True, settings=["default"])
     rows = {row.case: row for row in found}
     creep = rows["creep of resting arms"]
-    assert creep.status == "not modeled" and (creep.got or 0.0) > 1e-3
+    assert creep.status == "not modeled" and (creep.measured or 0.0) > 1e-3
     (refused,) = validate("mujoco", "joint_stop", settings=["default"])
     assert refused.status == "not modeled"
     (refused,) = validate("compliant", "joint_stop", "rk4")
@@ -158,7 +158,7 @@ def test_json_is_a_list_of_rows(capsys: pytest.CaptureFixture) -> None:
     )
     measured = next(row for row in rows if row["stepper"] == "midpoint")
     assert measured["status"] == "pass" and measured["error"] == abs(
-        measured["got"] - measured["expected"]
+        measured["measured"] - measured["expected"]
     )
 
 

@@ -40,7 +40,7 @@ def test_a_failing_robot_does_not_end_the_run(
     assert [row["outcome"].split(" at ")[0] for row in rows] == [
         "not loaded", "not loaded", "fell", "stands",
     ]  # fmt: skip
-    assert "floats.urdf: " in rows[1]["why"] and "no leg" in rows[2]["why"]
+    assert "floats.urdf: " in rows[1]["reason"] and "no leg" in rows[2]["reason"]
     assert rows[3]["dof"] == 18 and rows[3]["tilt"] < 1.0 and rows[3]["unconverged"] == 0
     text = page.read_text(encoding="utf-8")
     assert text.startswith("before\n") and text.endswith("\nafter\n") and "old" not in text
@@ -94,8 +94,8 @@ def test_soft_file_servos_are_reported(tmp_path: Path, capsys: pytest.CaptureFix
     assert cli.main(["robots", "check", *files, "--duration", "2", "--json"]) == 1
     table_row, pole_row = json.loads(capsys.readouterr().out)
     assert (table_row["outcome"], table_row["servos"]) == ("stands", "sized")
-    assert table_row["why"].endswith("sags")
-    assert (pole_row["outcome"], pole_row["why"]) == ("gives way", "no motor at hinge")
+    assert table_row["reason"].endswith("sags")
+    assert (pole_row["outcome"], pole_row["reason"]) == ("gives way", "no motor at hinge")
 
 
 @pytest.mark.skipif(robot_data.robots_folder() is None, reason="example-robot-data is missing")
@@ -133,7 +133,7 @@ def test_files_are_compared_with_mujoco_in_four_scenes(
     for row in (drop, stand, fall):
         assert row["difference"]["early"] == row["difference"]["early_within"] > 0
         assert row["difference"]["agreement"] > 0.1 and row["unsolved"] == 0
-    assert none["why"] and not none["scene"]
+    assert none["reason"] and not none["scene"]
     text = page.read_text(encoding="utf-8")
     assert text.count("| tower |") == 4 and "old" not in text and "order 1.0" in text
 

@@ -162,17 +162,17 @@ def test_files_are_written_completely(folder: Path, monkeypatch: pytest.MonkeyPa
 
 def test_absurd_budgets_are_rejected(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     given = pushed("all")
-    given["trajectories"]["most_mb"] = 0.5
+    given["trajectories"]["max_mb"] = 0.5
     monkeypatch.undo()
     with refused(UnmetCondition, "trajectories.keep"):
         tarsus.sweep(spec.from_tables(given, folder), folder / "out", "inline")
     assert not list((folder / "out").rglob("*.nc"))
     # not known beforehand: it stops where it is reached, and goes on when more is allowed
     monkeypatch.setattr(Store, "chunk_sizes", lambda self, groups, measured: [7] * len(groups))
-    given["trajectories"] = {"keep": "left", "most_mb": 0.1}
-    with refused(UnmetCondition, "trajectories.most_mb"):
+    given["trajectories"] = {"keep": "left", "max_mb": 0.1}
+    with refused(UnmetCondition, "trajectories.max_mb"):
         tarsus.sweep(spec.from_tables(given, folder), folder / "out", "inline")
-    given["trajectories"]["most_mb"] = 50
+    given["trajectories"]["max_mb"] = 50
     report = tarsus.sweep(spec.from_tables(given, folder), folder / "out", "inline")
     assert report.skipped > 0 and report.done > 0 and report.skipped + report.done == 4
 

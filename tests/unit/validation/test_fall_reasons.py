@@ -76,4 +76,4 @@ def test_free_objects_are_not_reported(tmp_path: Path, capsys: pytest.CaptureFix
         assert cli.main(asked) == (outcome != "holds")
         (row,) = json.loads(capsys.readouterr().out)
         assert row["outcome"] == outcome
-        assert row["why"] == ("" if motor else "no motor at hinge")
+        assert row["reason"] == ("" if motor else "no motor at hinge")

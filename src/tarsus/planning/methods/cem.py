@@ -25,27 +25,29 @@ class CEM(SamplingMethod):
 
     samples: int = parameter(256, "[1]", "rollouts per round", "[2, 1e6]")
     rounds: int = parameter(2, "[1]", "rounds of samples per plan", "[1, 1000]")
-    elite: float = parameter(0.06, "[1]", "share of the best samples", "(0, 1]")
-    learning: float = parameter(
+    elite_fraction: float = parameter(0.06, "[1]", "share of the best samples", "(0, 1]")
+    learning_rate: float = parameter(
         0.7, "[1]", "smoothing factor of mean and spread; 1: no smoothing", "(0, 1]"
     )
-    least: float = parameter(0.05, "rad", "minimum standard deviation of the knots", "(0, inf)")
-    regained: float = parameter(
+    min_spread: float = parameter(
+        0.05, "rad", "minimum standard deviation of the knots", "(0, inf)"
+    )
+    spread_recovery: float = parameter(
         0.3, "[1]", "recovery of the initial deviation between plans; 1: full", "[0, 1]"
     )
 
     def round(self, proposal: Proposal, samples: Array, cost: Array) -> Proposal:
-        best = np.argsort(cost, kind="stable")[: max(2, round(self.elite * len(cost)))]
+        best = np.argsort(cost, kind="stable")[: max(2, round(self.elite_fraction * len(cost)))]
         best = best[np.isfinite(cost[best])]
         if not len(best):
             return Proposal(proposal.mean, proposal.spread, 0.0)
         equal, chosen = np.full(len(best), 1 / len(best)), samples[best]
         mean = weighted_sum(equal, chosen)
         spread = np.sqrt(weighted_sum(equal, (chosen - mean) ** 2))
-        rate = self.learning
+        rate = self.learning_rate
         mean = (1 - rate) * proposal.mean + rate * mean
-        spread = np.maximum((1 - rate) * proposal.spread + rate * spread, self.least)
+        spread = np.maximum((1 - rate) * proposal.spread + rate * spread, self.min_spread)
         return Proposal(mean, np.where(proposal.spread > 0, spread, 0), float(len(best)))
 
     def initial_spread(self, spread: Array) -> Array:
-        return spread + self.regained * (np.maximum(self.noise, spread) - spread)
+        return spread + self.spread_recovery * (np.maximum(self.noise, spread) - spread)

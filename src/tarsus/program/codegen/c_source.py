@@ -165,41 +165,41 @@ class _Functions:
         parts = []
         for block in blocks:
             if isinstance(block, BasicBlock):
-                parts.append(self._straight(block, indent))
+                parts.append(self._write_basic_block(block, indent))
             elif isinstance(block, While):
-                parts.append(self._while(block, indent))
+                parts.append(self._write_while(block, indent))
             elif isinstance(block, Lookup):
-                parts.append(self._lookup(block, indent))
+                parts.append(self._write_lookup(block, indent))
             elif isinstance(block, Slice):
-                parts.append(self._slice(block, indent, count))
+                parts.append(self._write_slice(block, indent, count))
             elif isinstance(block, Stamp):
                 raise ValueError(
                     f"the program {self.program.name!r} is timed, which C does not support"
                 )
         return "".join(parts)
 
-    def _straight(self, block: BasicBlock, indent: str) -> str:
+    def _write_basic_block(self, block: BasicBlock, indent: str) -> str:
         name = f"{self.name}_{len(self.made)}"
         lines, helpers = write_basic_block(block, self.slot)
         self.helpers |= helpers
         self.made.append(f"static void {name}({self.record} *d)\n{{\n{lines}}}\n")
         return f"{indent}{name}(d);\n"
 
-    def _while(self, block: While, indent: str) -> str:
+    def _write_while(self, block: While, indent: str) -> str:
         self._loops += 1
         count = f"k{self._loops}"
         more = f"{count} < {block.max_iterations} && {self.slot(block.condition, 0)} > 0.0"
         body = self.calls(block.body, indent + "    ", count)
         return f"{indent}for (long {count} = 0; {more}; ++{count}) {{\n{body}{indent}}}\n"
 
-    def _slice(self, block: Slice, indent: str, count: str) -> str:
+    def _write_slice(self, block: Slice, indent: str, count: str) -> str:
         size = self.program.sizes[block.part]
         whole = f"(&{self.slot(block.whole, 0)})[{count} * {size} + i]"
         part = f"(&{self.slot(block.part, 0)})[i]"
         moved = f"{whole} = {part}" if block.stored else f"{part} = {whole}"
         return f"{indent}for (long i = 0; i < {size}; ++i) {moved};\n"
 
-    def _lookup(self, block: Lookup, indent: str) -> str:
+    def _write_lookup(self, block: Lookup, indent: str) -> str:
         self.helpers.add("entry_of")
         table = f"{self.name}_{identifier(block.table)}"
         last = len(self.program.tables[block.table]) - 1

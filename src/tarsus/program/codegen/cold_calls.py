@@ -45,11 +45,11 @@ class ColdCalls(InactiveLanes):
         self._exits: dict[int, str] = {}  # labels of blocks to which it exits, by their id
 
     @abstractmethod
-    def _block(self, block: Block) -> None:
+    def _write_block(self, block: Block) -> None:
         """Write a block."""
 
     @abstractmethod
-    def _straight(self, block: BasicBlock) -> None:
+    def _write_basic_block(self, block: BasicBlock) -> None:
         """Write a basic block."""
 
     def _find_fast_path(self) -> FastPath | None:
@@ -60,7 +60,7 @@ class ColdCalls(InactiveLanes):
         """Write the blocks of a step."""
         self._fast_path = self._find_fast_path()
         for block in self.program.blocks:
-            self._block(block)
+            self._write_block(block)
         self._count_effort(self.writer.arithmetic - self._counted)
         if self._fast_path:
             # a line that the other end does not have, or LLVM would merge the two ends
@@ -98,7 +98,7 @@ class ColdCalls(InactiveLanes):
                 exit_label = self._exit_label(path.enclosing)
                 self._exit_if(path.enclosing.condition, f"short.{k}.round", exit_label)
             if isinstance(block, BasicBlock):
-                self._straight(block)
+                self._write_basic_block(block)
             elif isinstance(block, While | ColdLoop):
                 self._exit_if(block.condition, f"short.{k}", self._exit_label(block))
         self._count_effort(w.arithmetic - self._counted)
@@ -139,7 +139,7 @@ class ColdCalls(InactiveLanes):
         cold = isinstance(block, While | ColdLoop) and block.cold
         return cold and self.shell.has_cold_functions and not self.program.sections
 
-    def _call(self, block: While | ColdLoop) -> None:
+    def _write_call(self, block: While | ColdLoop) -> None:
         """Write the call of a cold loop's function, if a lane enters the loop."""
         w, number = self.writer, self._calls
         entering = self._entering(block.condition)

@@ -84,7 +84,7 @@ class Emitter(ColdCalls):
         """
         self._in_cold_function = True
         for block in self.program.blocks:
-            self._block(block)
+            self._write_block(block)
         table = cold_table.table(self._calls) if self._calls else []
         lines = [self._workspace(), *self.writer.lines]
         whole = cold_table.function(lines, len(self.program.tables))
@@ -97,31 +97,31 @@ class Emitter(ColdCalls):
         ]
         return "\n".join([*lines, ""])
 
-    def _block(self, block: Block) -> None:
+    def _write_block(self, block: Block) -> None:
         self._enter_block(block)
         if isinstance(block, BasicBlock):
-            self._straight(block)
+            self._write_basic_block(block)
         elif isinstance(block, While):
-            self._call(block) if self._is_cold(block) else self._while(block)
+            self._write_call(block) if self._is_cold(block) else self._write_while(block)
         elif isinstance(block, ColdLoop):
-            self._call(block)
+            self._write_call(block)
         elif isinstance(block, Stamp):
-            self._stamp(block)
+            self._write_stamp(block)
         elif isinstance(block, Slice):
-            self._slice(block)
+            self._write_slice(block)
         elif isinstance(block, Lookup):
-            self._lookup(block)
+            self._write_lookup(block)
         else:
             assert_never(block)
 
-    def _straight(self, block: BasicBlock) -> None:
+    def _write_basic_block(self, block: BasicBlock) -> None:
         t = self.shell.schedule(create_tape(block.function), self.target, self._memory_of(block))
         s, outputs = self.writer, (*block.outputs, SPILL)
         begin, first = s.arithmetic, len(s.lines)
         values: list[str] = []
         early, late = schedule_stores(t, block, self.shell.reuses_memory)
         for k, (node, used) in enumerate(zip(t.nodes, t.use_counts(), strict=True)):
-            values.append(self._value(node, values, block, outputs) if used else "")
+            values.append(self._write_value(node, values, block, outputs) if used else "")
             for register, entry in early.get(k, ()):
                 self._store(s.number(values[k]), register, entry)
         self.operations.append((s.arithmetic - begin, self._labels if self._masks else 0))
@@ -150,7 +150,7 @@ class Emitter(ColdCalls):
         self._outlined.append("\n".join([opening, *code, "  ret void", "}"]))
         s.lines[first:] = [f"  call void {name}({parameters})"]
 
-    def _value(
+    def _write_value(
         self, node: Node, values: list[str], block: BasicBlock, outputs: tuple[str, ...]
     ) -> str:
         """Write a node and return the name of its value, given those of earlier nodes."""
@@ -177,7 +177,7 @@ class Emitter(ColdCalls):
         read = [k for k, name in enumerate(block.inputs) if name in names]
         return Memory(read, written, len(block.outputs))
 
-    def _while(self, block: While) -> None:
+    def _write_while(self, block: While) -> None:
         # does any lane begin an iteration?
         self._labels += 1
         tag, s = f"loop{self._labels}", self.writer
@@ -208,7 +208,7 @@ class Emitter(ColdCalls):
         ]
         s.forget()
         for inner in block.body:
-            self._block(inner)
+            self._write_block(inner)
         self._place_exit(id(block))
         self._count_effort(s.arithmetic - self._counted - begin)
         begin = s.arithmetic
@@ -244,7 +244,7 @@ class Emitter(ColdCalls):
         self._disables_licm = True
         return ", !llvm.loop !0"
 
-    def _lookup(self, block: Lookup) -> None:
+    def _write_lookup(self, block: Lookup) -> None:
         s, number = self.writer, list(self.program.tables).index(block.table)
         last = len(self.program.tables[block.table]) - 1
         if self.target.bits == 32 and last > MAX_EXACT_FLOAT32:
@@ -260,7 +260,7 @@ class Emitter(ColdCalls):
             self._store(s.gather(table, clamped), block.output, entry)
         s.forget()
 
-    def _slice(self, block: Slice) -> None:
+    def _write_slice(self, block: Slice) -> None:
         first = len(self.writer.lines)
         size, shift = self.program.sizes[block.part], self._slice_offset(block)
         for k in range(size):
@@ -276,7 +276,7 @@ class Emitter(ColdCalls):
         before = self.writer.access(f"sub i64 {self._iterations[-1]}, 1")
         return self.writer.access(f"mul i64 {before}, {self.program.sizes[block.part]}")
 
-    def _stamp(self, block: Stamp) -> None:
+    def _write_stamp(self, block: Stamp) -> None:
         """Read the cycle counter between two sections of code that must not mix.
 
         An empty assembly statement that may write all memory is a barrier: LLVM stores results

@@ -156,7 +156,7 @@ class TangentEmitter(Emitter):
         self._in_cold_function = True
         loop = self.program.cold_loops[number]
         assert isinstance(loop, While)
-        self._while(loop)
+        self._write_while(loop)
         w = self.writer
         return "\n".join([*w.declarations(), *cold_table.function(w.lines, 0)])
 
@@ -174,9 +174,9 @@ class TangentEmitter(Emitter):
         line = f"  %work = alloca [{size} x double], align 64"
         return "\n".join([line, *self._sliced_workspace()])
 
-    def _slice(self, block: Slice) -> None:
+    def _write_slice(self, block: Slice) -> None:
         if block.part not in self.shell.varying:
-            super()._slice(block)
+            super()._write_slice(block)
             return
         # all directions of an entry are contiguous
         w, width, shift = self.writer, self._layout.width, self._slice_offset(block)
@@ -192,12 +192,12 @@ class TangentEmitter(Emitter):
             f"  call void @llvm.memcpy.p0.p0.i64(ptr {to}, ptr {source}, i64 {8 * count}, i1 false)"
         )
 
-    def _straight(self, block: BasicBlock) -> None:
+    def _write_basic_block(self, block: BasicBlock) -> None:
         # values that all directions share
         split = SplitBlock(block, self._activity, self.shell.varying, self._layout.slots)
         w, values = self.writer, list[str]()
         for node, computed in zip(split.tape.nodes, split.shared.computed, strict=True):
-            values.append(self._value(node, values, block, block.outputs) if computed else "")
+            values.append(self._write_value(node, values, block, block.outputs) if computed else "")
         for k, index in split.shared.saved.items():
             offset = self._layout.shared_values + index
             to = w.access(f"getelementptr double, ptr %shared, i64 {offset}")
@@ -211,10 +211,10 @@ class TangentEmitter(Emitter):
             schedule = split.schedule(group)
             for chunk in schedule.chunks:
                 if chunk.nodes or chunk.stores:
-                    self._chunk(split, schedule, chunk, (first, first + vectors))
+                    self._write_chunk(split, schedule, chunk, (first, first + vectors))
             first += vectors
 
-    def _chunk(
+    def _write_chunk(
         self,
         split: SplitBlock,
         schedule: GroupSchedule,

@@ -45,7 +45,7 @@ class Case:
     """SI unit; 1 if dimensionless."""
     expected: float
     """Value of the closed form."""
-    got: float
+    measured: float
     """Measured value."""
     tolerance: float
     """Largest error that passes."""
@@ -54,20 +54,20 @@ class Case:
 
     @property
     def error(self) -> float:
-        """Absolute difference between `got` and `expected`; NaN if either is not finite."""
-        short = self.expected - self.got
+        """Absolute difference between `measured` and `expected`; NaN if either is not finite."""
+        short = self.expected - self.measured
         return max(short, 0.0) if self.at_least and np.isfinite(short) else abs(short)
 
     @property
     def passed(self) -> bool:
         """Whether the measured value is finite and within the tolerance."""
-        return bool(np.isfinite(self.got) and self.error <= self.tolerance)
+        return bool(np.isfinite(self.measured) and self.error <= self.tolerance)
 
 
 def worst(
     quantity: tuple[str, str],
     expected: ArrayLike,
-    got: ArrayLike,
+    measured: ArrayLike,
     tolerance: ArrayLike,
     labels: Sequence[str],
 ) -> Case:
@@ -77,13 +77,13 @@ def worst(
     ----------
     quantity
         Name and unit.
-    expected, got, tolerance
+    expected, measured, tolerance
         Values of all worlds, or a common one.
     labels
         Description of each world.
     """
     arrays = np.broadcast_arrays(
-        *(np.asarray(v, float) for v in (expected, got, tolerance)), np.empty(len(labels))
+        *(np.asarray(v, float) for v in (expected, measured, tolerance)), np.empty(len(labels))
     )
     errors = np.abs(arrays[1] - arrays[0]) / arrays[2]
     k = int(np.argmax(np.where(np.isfinite(errors), errors, np.inf)))

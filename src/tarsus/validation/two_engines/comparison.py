@@ -73,7 +73,7 @@ def compare_robots(
                 warnings.simplefilter("ignore")
                 pair = EnginePair.of(name, file)
         except TarsusError as error:
-            yield ComparisonRow(name, "", why=str(error).removeprefix(f"{file}: "))
+            yield ComparisonRow(name, "", reason=str(error).removeprefix(f"{file}: "))
             continue
         for scene in pair.scenes:
             try:
@@ -81,8 +81,8 @@ def compare_robots(
                     warnings.simplefilter("ignore")
                     scene_rows = pair.rows(scene, on_progress)
             except TarsusError as error:
-                why = str(error).removeprefix(f"{file}: ")
-                scene_rows = [ComparisonRow(pair.name, scene, why=why)]
+                reason = str(error).removeprefix(f"{file}: ")
+                scene_rows = [ComparisonRow(pair.name, scene, reason=reason)]
             yield from scene_rows
 
 
@@ -225,7 +225,7 @@ class EnginePair:
             If no step size is stable.
         """
         model = mujoco_run.compile_model(self.robot, self.file, DT)
-        steps, why = round(FLIGHT / DT), ""
+        steps, reason = round(FLIGHT / DT), ""
         for parts in FLIGHT_PARTS:
             try:
                 end, finer = (
@@ -233,12 +233,12 @@ class EnginePair:
                     for n in (parts, 2 * parts)
                 )
             except TarsusError as error:
-                why = str(error)
+                reason = str(error)
                 continue
             if pose_distance(self.robot, end, finer).angle < STABLE_CHANGE:
                 return end
-            why = f"MuJoCo is unstable with steps of {1e3 * DT / parts:g} ms (RK4)"
-        raise UnmetCondition(why, "MuJoCo")
+            reason = f"MuJoCo is unstable with steps of {1e3 * DT / parts:g} ms (RK4)"
+        raise UnmetCondition(reason, "MuJoCo")
 
 
 def settings_text() -> str:

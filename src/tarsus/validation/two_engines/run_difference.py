@@ -85,7 +85,7 @@ class ComparisonRow:
     """Convergence order of Tarsus, from two step sizes (flight, swing)."""
     unsolved: int = 0
     """Number of steps of Tarsus that did not converge."""
-    why: str = ""
+    reason: str = ""
     """Error message."""
 
     def as_json(self) -> dict[str, Any]:
