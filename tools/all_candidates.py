@@ -24,69 +24,71 @@ from tarsus import Simulation, load, registry
 WORLDS, DT, SETTLE, SECONDS, ROUNDS = 512, 0.001, 1.0, 0.05, 60
 
 
-def beside_feet(name: str) -> None:
-    """Print the cost of a step that stands with all candidates, as a multiple of feet alone."""
+def print_cost(name: str) -> None:
+    """Print the cost of a standing step with all candidates, relative to that with feet alone."""
     robot = load(name)
     settings = {"controller": "stand", "worlds": WORLDS, "dt": DT, "threads": 1}
     feet = Simulation(robot, contacts="feet", **settings)
-    whole = Simulation(robot, contacts="all", **settings)
-    for own in (feet, whole):
-        own.advance(SETTLE)
-        own.backend.compile_ahead()
-    ratios, taken = [], []
+    all_candidates = Simulation(robot, contacts="all", **settings)
+    for simulation in (feet, all_candidates):
+        simulation.advance(SETTLE)
+        simulation.backend.compile_ahead()
+    ratios, times = [], []
     for _ in range(ROUNDS):
         pair = []
-        for own in (feet, whole):
-            began = process_time()
-            own.advance(SECONDS)
-            pair.append(process_time() - began)
+        for simulation in (feet, all_candidates):
+            start = process_time()
+            simulation.advance(SECONDS)
+            pair.append(process_time() - start)
         ratios.append(pair[1] / pair[0])
-        taken.append(pair)
+        times.append(pair)
     steps = SECONDS / DT * WORLDS
-    one, other = (1e6 * median(own) / steps for own in zip(*taken, strict=True))
+    one, other = (1e6 * median(values) / steps for values in zip(*times, strict=True))
     count, feet_count = (
-        len(s) for s in (whole.plan.scene.candidates, feet.plan.scene.geometry.primary)
+        len(s) for s in (all_candidates.plan.scene.candidates, feet.plan.scene.geometry.primary)
     )
     print(
-        f"{robot.name}: {one:.3f} us a step of one world on {feet_count} feet,"
+        f"{robot.name}: {one:.3f} us per step and world on {feet_count} feet,"
         f" {other:.3f} with {count} candidates: {median(ratios):.2f} times"
     )
 
 
-def first_steps(name: str) -> None:
-    """Print the processor's seconds to the first step under each law."""
+def print_first_steps(name: str) -> None:
+    """Print the processor time to the first step under each law."""
     for law in registry.names("tarsus.contact.laws"):
         with tempfile.TemporaryDirectory() as cache:
-            given = os.environ | {"TARSUS_CACHE": cache}
+            environment = os.environ | {"TARSUS_CACHE": cache}
             command = [sys.executable, __file__, name, "--first", law]
-            told = subprocess.run(command, env=given, capture_output=True, text=True, check=False)
-        said = [*told.stderr.strip().splitlines(), "nothing"][0]
-        print(f"{law}: {told.stdout.strip() or f'stopped, {said}'}")
+            result = subprocess.run(
+                command, env=environment, capture_output=True, text=True, check=False
+            )
+        message = [*result.stderr.strip().splitlines(), "nothing"][0]
+        print(f"{law}: {result.stdout.strip() or f'stopped, {message}'}")
 
 
-def first_step(name: str, law: str) -> None:
-    """Print them under one law."""
+def print_first_step(name: str, law: str) -> None:
+    """Print the processor time to the first step under one law."""
     robot = load(name)
-    began = process_time()
-    made = Simulation(robot, law, controller="stand", contacts="all", dt=DT)
-    made.step()
-    count = len(made.plan.scene.candidates)
-    print(f"{process_time() - began:.1f} s to the first step, {count} candidates")
+    start = process_time()
+    simulation = Simulation(robot, law, controller="stand", contacts="all", dt=DT)
+    simulation.step()
+    count = len(simulation.plan.scene.candidates)
+    print(f"{process_time() - start:.1f} s to the first step, {count} candidates")
 
 
 def main() -> None:
-    """Measure what is asked for."""
-    asked = argparse.ArgumentParser(description=__doc__)
-    asked.add_argument("robot", nargs="?", default="go1")
-    asked.add_argument("--laws", action="store_true")
-    asked.add_argument("--first", metavar="LAW")
-    given = asked.parse_args()
-    if given.first:
-        first_step(given.robot, given.first)
-    elif given.laws:
-        first_steps(given.robot)
+    """Run the measurement that the command line selects."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("robot", nargs="?", default="go1")
+    parser.add_argument("--laws", action="store_true")
+    parser.add_argument("--first", metavar="LAW")
+    arguments = parser.parse_args()
+    if arguments.first:
+        print_first_step(arguments.robot, arguments.first)
+    elif arguments.laws:
+        print_first_steps(arguments.robot)
     else:
-        beside_feet(given.robot)
+        print_cost(arguments.robot)
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ HARMLESS = "scale of a term"  # tried by doctor, but most of these breaks do not
 
 
 def main() -> None:
-    """Break the contract of the command line in every known way."""
+    """Break the contract named on the command line in every known way."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("policy")
     parser.add_argument("--robot", required=True)

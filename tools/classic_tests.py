@@ -11,7 +11,7 @@ import datetime
 import re
 from math import isnan
 
-from contact_truth import PAGE, engines, find, number, rows, table
+from contact_truth import PAGE, create_engines, find_row, format_number, format_table, measure_rows
 
 from tarsus.program.run import machine
 from tarsus.validation.table import ValidationRow
@@ -28,24 +28,27 @@ ERRORS = (
 FALLEN = 0.01  # m: cards that moved further fell
 
 
-def measured_cells(name: str, measured: list[ValidationRow]) -> list[str]:
+def format_cells(name: str, measured: list[ValidationRow]) -> list[str]:
     """Format the cells of a law or of MuJoCo."""
-    displacement = find(measured, "leaning_cards", "displacement")
+    displacement = find_row(measured, "leaning_cards", "displacement")
     fallen = displacement is not None and (displacement.measured or 0.0) > FALLEN
     return [
         f"`{name}`",
-        "fall" if fallen else number(displacement, 1e3),
-        number(find(measured, "leaning_cards", "slipping")),
-        number(find(measured, "balls_on_box", "mean squared error, along y")),
-        number(find(measured, "balls_on_box", "mean squared error, along xy")),
-        number(find(measured, "elastic_bounces", "mean squared error")),
+        "fall" if fallen else format_number(displacement, 1e3),
+        format_number(find_row(measured, "leaning_cards", "slipping")),
+        format_number(find_row(measured, "balls_on_box", "mean squared error, along y")),
+        format_number(find_row(measured, "balls_on_box", "mean squared error, along xy")),
+        format_number(find_row(measured, "elastic_bounces", "mean squared error")),
     ]
 
 
 def write_page() -> None:
     """Measure all engines, and write and print the table."""
     head = ("law", "cards: displacement / mm", "slip to 45° / s, true 0.105", *ERRORS)
-    cells = [measured_cells(name, rows(name, engine, SCENES)) for name, engine in engines().items()]
+    cells = [
+        format_cells(name, measure_rows(name, engine, SCENES))
+        for name, engine in create_engines().items()
+    ]
     quoted = [
         [
             f"{row.engine}, {row.solver}",
@@ -57,9 +60,9 @@ def write_page() -> None:
     today, host = datetime.date.today().isoformat(), machine.detect_host().cpu
     text = (
         f"Measured on {today}, {host}, float64, stepper `midpoint`, by `{COMMAND}`. Marks and"
-        f" settings are those of the tables above.\n\n{table(head, cells)}\n"
+        f" settings are those of the tables above.\n\n{format_table(head, cells)}\n"
         "Published by SimBenchmark, not measured here:\n\n"
-        f"{table(('simulator, solver', *ERRORS), quoted)}\n"
+        f"{format_table(('simulator, solver', *ERRORS), quoted)}\n"
         f"Sources: {ROLLING_SOURCE}. {BOUNCING_SOURCE}.\n"
     )
     page = PAGE.read_text(encoding="utf-8")

@@ -42,18 +42,20 @@ GRIPS = {  # other settings of MuJoCo that hold or lose the grip
 }
 
 
-def engines() -> dict[str, Engine]:
-    """Every law, `soft_convex` also with MuJoCo's tuned numbers, and MuJoCo."""
-    found: dict[str, Engine] = {}
+def create_engines() -> dict[str, Engine]:
+    """Return every law, `soft_convex` also with MuJoCo's tuned numbers, and MuJoCo."""
+    engines: dict[str, Engine] = {}
     for name in registry.names(LAWS):
-        found[name] = TarsusEngine(name, "midpoint")
+        engines[name] = TarsusEngine(name, "midpoint")
         if name == "soft_convex":
-            found["soft_convex tuned"] = TarsusEngine(name, "midpoint", soft_convex(NAMED[TUNED]))
-    return found | {row_label(name): MujocoEngine(name) for name in NAMED}
+            engines["soft_convex tuned"] = TarsusEngine(
+                name, "midpoint", create_soft_convex(NAMED[TUNED])
+            )
+    return engines | {row_label(name): MujocoEngine(name) for name in NAMED}
 
 
-def soft_convex(settings: MujocoSettings) -> SoftConvex:
-    """The law with MuJoCo's numbers."""
+def create_soft_convex(settings: MujocoSettings) -> SoftConvex:
+    """Return `soft_convex` with MuJoCo's numbers."""
     timeconst, dampratio = settings.solref
     shape = zip(("d_min", "d_max", "width", "midpoint", "power"), settings.solimp, strict=True)
     return SoftConvex(
@@ -61,17 +63,19 @@ def soft_convex(settings: MujocoSettings) -> SoftConvex:
     )
 
 
-def rows(name: str, engine: Engine, scenes: Sequence[str] = SCENES) -> list[ValidationRow]:
-    """All rows of an engine."""
+def measure_rows(name: str, engine: Engine, scenes: Sequence[str] = SCENES) -> list[ValidationRow]:
+    """Measure all rows of an engine."""
     print(name, file=sys.stderr, flush=True)
     return [row for scene in scenes for row in measure_scene(engine, scene, unclaimed=True)]
 
 
-def number(
+def format_number(
     row: ValidationRow | None, scale: float = 1.0, claimed: bool = False, signed: bool = False
 ) -> str:
-    """What was measured: `*` if the law does not claim it; a dash if there is no number, or if only
-    what is claimed is shown. signed: a negative number counts as none.
+    """Format a measured number.
+
+    An asterisk marks an effect that the law does not claim to model. A dash stands for a missing
+    number, and for unclaimed effects if `claimed`. Negative numbers become 0 if `signed`.
     """
     if row is None or row.measured is None or (claimed and row.status == NOT_MODELED):
         return "-"
@@ -80,60 +84,65 @@ def number(
     return f"{value:.3g}{mark}" if value >= 1e-6 or not value else f"{value:.0e}{mark}"
 
 
-def find(found: Sequence[ValidationRow], scene: str, case: str) -> ValidationRow | None:
-    """The row of a scene whose quantity begins so."""
-    return next((r for r in found if r.scene == scene and r.case.startswith(case)), None)
+def find_row(results: Sequence[ValidationRow], scene: str, case: str) -> ValidationRow | None:
+    """Return the row of a scene whose quantity starts with `case`, or None."""
+    return next((r for r in results if r.scene == scene and r.case.startswith(case)), None)
 
 
-def table(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
-    """A Markdown table."""
+def format_table(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
+    """Format a Markdown table."""
     every = [head, ["---"] * len(head), *lines]
     return "".join(f"| {' | '.join(cells)} |\n" for cells in every)
 
 
-def questions(name: str, found: Sequence[ValidationRow]) -> list[str]:
-    """A law's cells: sticking, edges and forces."""
+def format_contact_cells(name: str, results: Sequence[ValidationRow]) -> list[str]:
+    """Format a law's cells on sticking, edges and forces."""
     return [
         f"`{name}`",
-        number(find(found, "creep", "speed"), 1e6),
-        number(find(found, "gripped_capsule", "sinking speed"), 1e6),
-        number(find(found, "foot_edge", "growth")),
-        *(number(find(found, "foot_force", f"peak, dt {dt} ms")) for dt in ("5", "1", "0.1")),
+        format_number(find_row(results, "creep", "speed"), 1e6),
+        format_number(find_row(results, "gripped_capsule", "sinking speed"), 1e6),
+        format_number(find_row(results, "foot_edge", "growth")),
         *(
-            number(find(found, "foot_force", f"landing, dt {dt} ms"), claimed=True)
+            format_number(find_row(results, "foot_force", f"peak, dt {dt} ms"))
+            for dt in ("5", "1", "0.1")
+        ),
+        *(
+            format_number(find_row(results, "foot_force", f"landing, dt {dt} ms"), claimed=True)
             for dt in ("5", "0.1")
         ),
-        number(find(found, "isotropic_friction", "point")),
+        format_number(find_row(results, "isotropic_friction", "point")),
     ]
 
 
-def separating(name: str, found: Sequence[ValidationRow]) -> list[str]:
-    """A law's cells: what sets rigid contact apart, at any setting of a soft one."""
+def format_rigid_cells(name: str, results: Sequence[ValidationRow]) -> list[str]:
+    """Format a law's cells on scenes that distinguish rigid from soft contact at any setting."""
     stack = [
-        find(found, "heavy_on_light", f"displacement, ratio {ratio}") for ratio in (1, 100, 10000)
+        find_row(results, "heavy_on_light", f"displacement, ratio {ratio}")
+        for ratio in (1, 100, 10000)
     ]
     return [
         f"`{name}`",
-        number(find(found, "launched_cube", "rise"), 1e3),
+        format_number(find_row(results, "launched_cube", "rise"), 1e3),
         *(
-            "flies apart" if row and (row.measured or 0) > FAR else number(row, 1e3)
+            "flies apart" if row and (row.measured or 0) > FAR else format_number(row, 1e3)
             for row in stack
         ),
-        number(find(found, "dead_ball", "rebound"), 1e3, signed=True),
-        number(find(found, "dropped_foot", "time")),
-        number(find(found, "dropped_foot", "tilt")),
+        format_number(find_row(results, "dead_ball", "rebound"), 1e3, signed=True),
+        format_number(find_row(results, "dropped_foot", "time")),
+        format_number(find_row(results, "dropped_foot", "tilt")),
     ]
 
 
-def tables(found: Mapping[str, list[ValidationRow]], grips: Mapping[str, float]) -> str:
-    """Markdown of all that was measured."""
+def format_tables(results: Mapping[str, list[ValidationRow]], grips: Mapping[str, float]) -> str:
+    """Format all tables as Markdown."""
     today, host = datetime.date.today().isoformat(), machine.detect_host().cpu
-    tuned = soft_convex(NAMED[TUNED])
+    tuned = create_soft_convex(NAMED[TUNED])
+    grip_cells = [[name, f"{value:.3g}"] for name, value in grips.items()]
     stated = "".join(
         f"- `{line}`\n" for line in describe_sets({row_label(n): s for n, s in NAMED.items()})
     )
     stick = (
-        *("law", "slope: creep / (µm/s)", "grip: sinks / (µm/s)"),
+        *("law", "slope: creep / (µm/s)", "grip: sinking / (µm/s)"),
         *("edge: rate / (1/s), true 8.265", "foot: peak at 5 ms / N", "at 1 ms", "at 0.1 ms"),
         *("landing at 5 ms / (N s)", "at 0.1 ms", "point turned [1]"),
     )
@@ -152,24 +161,28 @@ def tables(found: Mapping[str, list[ValidationRow]], grips: Mapping[str, float])
         f"{stated}- `mujoco`: {MUJOCO_SCENES}\n"
         f"- `soft_convex` has the contact numbers of `mujoco default`, `soft_convex tuned` those of"
         f" `mujoco tuned` (timeconst {tuned.timeconst:g}, impratio {tuned.impratio:g})\n\n"
-        f"{table(stick, [questions(*row) for row in found.items()])}\n"
+        f"{format_table(stick, [format_contact_cells(*row) for row in results.items()])}\n"
         "The next table shows scenes in which rigid and soft contact differ at any setting, and the"
         " foot, which tips under all laws. The true value is 0 unless stated:\n\n"
-        f"{table(separate, [separating(*row) for row in found.items()])}\n"
-        "The last table shows the same grip in MuJoCo at other settings; what is not listed is as"
-        " in `mujoco default`:\n\n"
-        f"{table(('settings', 'sinks / (µm/s)'), [[n, f'{v:.3g}'] for n, v in grips.items()])}\n"
+        f"{format_table(separate, [format_rigid_cells(*row) for row in results.items()])}\n"
+        "The last table shows the same grip in MuJoCo; settings not listed are those of `mujoco"
+        " default`:\n\n"
+        f"{format_table(('settings', 'sinking / (µm/s)'), grip_cells)}\n"
     )
 
 
 if __name__ == "__main__":
-    asked = sys.argv[1:]
-    chosen = {n: e for n, e in engines().items() if not asked or n in asked}
-    results = {name: rows(name, engine) for name, engine in chosen.items()}
-    held = {n: rows(n, MujocoEngine(n, s), ["gripped_capsule"])[0] for n, s in GRIPS.items()}
-    made = tables(results, {n: 1e6 * abs(row.measured or 0.0) for n, row in held.items()})
-    if not asked:
+    law_names = sys.argv[1:]
+    chosen = {n: e for n, e in create_engines().items() if not law_names or n in law_names}
+    measured = {name: measure_rows(name, engine) for name, engine in chosen.items()}
+    grip_rows = {
+        n: measure_rows(n, MujocoEngine(n, s), ["gripped_capsule"])[0] for n, s in GRIPS.items()
+    }
+    new_tables = format_tables(
+        measured, {n: 1e6 * abs(row.measured or 0.0) for n, row in grip_rows.items()}
+    )
+    if not law_names:
         text = PAGE.read_text(encoding="utf-8")
-        text = PLACE.sub(lambda match: f"{match[1]}{made}{match[2]}", text)
+        text = PLACE.sub(lambda match: f"{match[1]}{new_tables}{match[2]}", text)
         PAGE.write_text(text, encoding="utf-8")
-    print(made)
+    print(new_tables)

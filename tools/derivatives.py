@@ -18,25 +18,25 @@ CASES = {
 
 
 def main() -> None:
-    """The median and the least of many calls, in microseconds."""
+    """Print the median and the minimum of many calls, in microseconds."""
     optimize_everything()
     robot = tarsus.load("mini_cheetah")
     for case, options in CASES.items():
         sim = tarsus.Simulation(robot, **options)
-        bent = robot.keyframes["stand"][7:]
+        posture = robot.keyframes["stand"][7:]
         for _ in range(200):
-            sim.step(60.0 * (bent - sim.q[7:]) - 1.5 * sim.u[6:])
-        began = process_time()
-        found = sim.derivatives()
-        first, times = process_time() - began, list[float]()
+            sim.step(60.0 * (posture - sim.q[7:]) - 1.5 * sim.u[6:])
+        start_time = process_time()
+        derivatives = sim.derivatives()
+        first, times = process_time() - start_time, list[float]()
         for _ in range(ROUNDS):
             start = perf_counter()
             sim.derivatives()
             times.append(1e6 * (perf_counter() - start))
-        shape = np.hstack([found.state, found.action]).shape
+        shape = np.hstack([derivatives.state, derivatives.action]).shape
         print(
-            f"{case}: {shape} in {np.median(times):.1f} us, least {min(times):.1f} us; the first"
-            f" in {first:.1f} s of processor time; converged: {found.converged}"
+            f"{case}: {shape} in {np.median(times):.1f} us, minimum {min(times):.1f} us; the first"
+            f" in {first:.1f} s of processor time; converged: {derivatives.converged}"
         )
 
 

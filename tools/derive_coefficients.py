@@ -27,8 +27,9 @@ rounded coefficients, relative to the whole function.
 
 @dataclass
 class Fit:
-    """`target(t)` on [low, high], the error weighted by `weight(t)` to make it relative to the
-    function.
+    """Fit of `target(t)` on [low, high].
+
+    The error is weighted by `weight(t)`, which makes it relative to the whole function.
     """
 
     name: str
@@ -40,39 +41,42 @@ class Fit:
     degrees: dict[int, int]
 
 
-def rounded(value: mp.mpf, bits: int) -> float:
-    """The float64 or float32 nearest to `value`, as a Python float."""
+def round_to(value: mp.mpf, bits: int) -> float:
+    """Round `value` to float64 or float32 and return it as a Python float."""
     with mp.workprec({64: 53, 32: 24}[bits]):
         return float(+value)
 
 
 def split(value: mp.mpf, bits: int, parts: int) -> tuple[float, ...]:
-    """Floats of decreasing size whose sum is `value` to `parts` times the working precision."""
-    found: list[float] = []
+    """Split `value` into a sum of floats that is exact to `parts` times the precision."""
+    pieces: list[float] = []
     for _ in range(parts):
-        found.append(rounded(value - mp.fsum(found), bits))
-    return tuple(found)
+        pieces.append(round_to(value - mp.fsum(pieces), bits))
+    return tuple(pieces)
 
 
 def fit(job: Fit, bits: int) -> tuple[list[float], mp.mpf]:
-    """Coefficients rounded to the working precision, and the largest weighted error they leave."""
+    """Fit rounded coefficients; return them and the largest weighted error."""
     degree, middle, half = job.degrees[bits], (job.low + job.high) / 2, (job.high - job.low) / 2
     count = 4 * degree + 9
     nodes = [middle + half * mp.cos(mp.pi * (2 * i + 1) / (2 * count)) for i in range(count)]
-    rest = [job.weight(t) * job.target(t) for t in nodes]
+    targets = [job.weight(t) * job.target(t) for t in nodes]
     columns = [[job.weight(t) * t**k for t in nodes] for k in range(degree + 1)]
-    done: list[float] = []
+    coefficients: list[float] = []
     for k in range(degree + 1):
         free = mp.matrix(columns[k:]).T
-        done.append(rounded(mp.lu_solve(free, mp.matrix(rest))[0], bits))
-        rest = [value - done[-1] * column for value, column in zip(rest, columns[k], strict=True)]
-    spots = [middle + half * mp.cos(mp.pi * (i + mp.mpf("0.31")) / 1500) for i in range(1500)]
-    left = (job.weight(t) * (mp.polyval(done[::-1], t) - job.target(t)) for t in spots)
-    return done, max(abs(value) for value in left)
+        coefficients.append(round_to(mp.lu_solve(free, mp.matrix(targets))[0], bits))
+        targets = [
+            value - coefficients[-1] * column
+            for value, column in zip(targets, columns[k], strict=True)
+        ]
+    samples = [middle + half * mp.cos(mp.pi * (i + mp.mpf("0.31")) / 1500) for i in range(1500)]
+    errors = (job.weight(t) * (mp.polyval(coefficients[::-1], t) - job.target(t)) for t in samples)
+    return coefficients, max(abs(value) for value in errors)
 
 
-def jobs() -> list[Fit]:
-    """Every polynomial; `z` is the square of the reduced argument."""
+def create_jobs() -> list[Fit]:
+    """Return every polynomial to fit; `z` is the square of the reduced argument."""
     root, ln2, slack = mp.sqrt, mp.ln(2), mp.mpf("1.0005")
     quarter, half_ln2 = (slack * mp.pi / 4) ** 2, slack * ln2 / 2
     eighth, log_top = mp.tan(mp.pi / 8) ** 2, ((root(2) - 1) / (root(2) + 1)) ** 2
@@ -98,10 +102,10 @@ def jobs() -> list[Fit]:
     ]  # fmt: skip
 
 
-def show(
+def print_table(
     name: str, comments: dict[int, str], table: dict[int, tuple[float, ...] | list[float]]
 ) -> None:
-    """Print one table, a comment line before each precision."""
+    """Print one table with a comment line before each precision."""
     print(f"{name} = {{")
     for bits, values in table.items():
         kind = {64: np.float64, 32: np.float32}[bits]
@@ -115,7 +119,7 @@ def show(
 def main() -> None:
     """Print the module."""
     print(HEADER)
-    for job in jobs():
+    for job in create_jobs():
         fits = {bits: fit(job, bits) for bits in job.degrees}
         span = f"[{mp.nstr(job.low, 5)}, {mp.nstr(job.high, 5)}]"
         comments = {
@@ -123,14 +127,14 @@ def main() -> None:
             for bits, (_, error) in fits.items()
         }
         print(f"\n# {job.meaning}")
-        show(job.name, comments, {bits: values for bits, (values, _) in fits.items()})
+        print_table(job.name, comments, {bits: values for bits, (values, _) in fits.items()})
     third = 2 / mp.ln(2) / 3
     constants = {"HALF_PI": (mp.pi / 2, 3), "PI": (mp.pi, 2), "LN2": (mp.ln(2), 2)}
     constants |= {"TWO_OVER_LN2": (3 * third, 2), "TWO_THIRDS_OVER_LN2": (third, 2)}
     for name, (value, parts) in constants.items():
         note = f"{parts} parts, largest first"
         print()
-        show(
+        print_table(
             name,
             dict.fromkeys((64, 32), note),
             {bits: split(value, bits, parts) for bits in (64, 32)},

@@ -26,63 +26,67 @@ LIMIT = 0.1  # m/s
 TARSUS = [sys.executable, "-m", "tarsus"]
 
 
-def output(*words: str, cache: str | None = None) -> Any:
-    """What a command prints as JSON."""
-    given = os.environ | ({"TARSUS_CACHE": cache} if cache else {})
+def run_json(*words: str, cache: str | None = None) -> Any:
+    """Run a command and return the JSON that it prints."""
+    environment = os.environ | ({"TARSUS_CACHE": cache} if cache else {})
     done = subprocess.run(
-        [*TARSUS, *words, "--json"], capture_output=True, text=True, check=True, env=given
+        [*TARSUS, *words, "--json"], capture_output=True, text=True, check=True, env=environment
     )
     return json.loads(done.stdout)
 
 
-def spent() -> float:
-    """Processor time of the processes that ended, s."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
+def processor_time() -> float:
+    """Return the processor time of all finished child processes, in s."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
-def wanted() -> argparse.Namespace:
-    """What the command line asks for."""
-    found = argparse.ArgumentParser(description=__doc__)
-    found.add_argument("rounds", nargs="?", type=int, default=70)
-    found.add_argument("seeds", nargs="?", type=int, default=10)
-    found.add_argument("--method", default="ppo")
-    found.add_argument("--mujoco", type=int, default=0)
-    found.add_argument("--threads", type=int)
-    found.add_argument("--cold", action="store_true")
-    return found.parse_args()
+def parse_arguments() -> argparse.Namespace:
+    """Parse the command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("rounds", nargs="?", type=int, default=70)
+    parser.add_argument("seeds", nargs="?", type=int, default=10)
+    parser.add_argument("--method", default="ppo")
+    parser.add_argument("--mujoco", type=int, default=0)
+    parser.add_argument("--threads", type=int)
+    parser.add_argument("--cold", action="store_true")
+    return parser.parse_args()
 
 
-def measured(seed: int, asked: argparse.Namespace) -> dict[str, float]:
-    """One seed's times and what its policy does."""
+def measure(seed: int, args: argparse.Namespace) -> dict[str, float]:
+    """Measure the learning time of one seed and the behavior of its policy."""
     with tempfile.TemporaryDirectory() as folder:
-        out, cache = str(Path(folder) / "walk"), str(Path(folder) / "cache") if asked.cold else None
-        words = ["learn", "velocity", "--out", out, "--seed", str(seed), "--method", asked.method]
-        words += ["--rounds", str(asked.rounds), "--no-pictures"]
-        words += ["--threads", str(asked.threads)] if asked.threads else []
-        wall, cpu, load = time.perf_counter(), spent(), os.getloadavg()[0]
-        learned = output(*words, cache=cache)
-        found = {"wall": time.perf_counter() - wall, "cpu": spent() - cpu, "load": load}
-        found["periods"] = learned["last"]["periods"]
+        out = str(Path(folder) / "walk")
+        cache = str(Path(folder) / "cache") if args.cold else None
+        words = ["learn", "velocity", "--out", out, "--seed", str(seed), "--method", args.method]
+        words += ["--rounds", str(args.rounds), "--no-pictures"]
+        words += ["--threads", str(args.threads)] if args.threads else []
+        wall, cpu, load = time.perf_counter(), processor_time(), os.getloadavg()[0]
+        training = run_json(*words, cache=cache)
+        result = {"wall": time.perf_counter() - wall, "cpu": processor_time() - cpu, "load": load}
+        result["periods"] = training["last"]["periods"]
         trials = ["play", out, "--seed", "1000", "--trials"]
-        [played] = output(*trials, "100")
-        found |= {"error": played["errors"]["speed"], "fell": played["fell"]}
-        if asked.mujoco:
-            [there] = output(*trials, str(asked.mujoco), "--mujoco")
-            found |= {"error there": there["errors"]["speed"], "fell there": there["fell"]}
-        return found
+        [trial_result] = run_json(*trials, "100")
+        result |= {"error": trial_result["errors"]["speed"], "fell": trial_result["fell"]}
+        if args.mujoco:
+            [mujoco_result] = run_json(*trials, str(args.mujoco), "--mujoco")
+            result |= {
+                "error there": mujoco_result["errors"]["speed"],
+                "fell there": mujoco_result["fell"],
+            }
+        return result
 
 
 def main() -> None:
     """Print a row per seed, then the median and the worst."""
-    asked, rows = wanted(), list[dict[str, float]]()
+    args, rows = parse_arguments(), list[dict[str, float]]()
     print("wall, cpu: s; error: m/s; fell: of 100; there: in MuJoCo")
-    for seed in range(asked.seeds):
-        rows.append(row := measured(seed, asked))
+    for seed in range(args.seeds):
+        rows.append(row := measure(seed, args))
         columns = (f"{name} {value:.3g}" for name, value in row.items() if name != "periods")
         print(f"seed {seed}: {row['periods']:.0f} periods; {', '.join(columns)}", flush=True)
     walk = sum(row["error"] < LIMIT for row in rows)
-    print(f"{walk} of {asked.seeds} follow forward speeds within {LIMIT} m/s")
+    print(f"{walk} of {args.seeds} follow forward speeds within {LIMIT} m/s")
     for name in rows[0]:
         values = sorted(row[name] for row in rows)
         print(f"{name}: median {values[len(values) // 2]:.3g}, worst {values[-1]:.3g}")

@@ -57,8 +57,8 @@ SUFFIX = {"mjcf": "xml", "urdf": "urdf", "sdf": "sdf", "nc": "nc", "npz": "npz"}
 FAULTS = ("traceback", "hang", "crash", "nonsense")
 
 
-def examined(kind: str, file: Path) -> str:
-    """What Tarsus makes of a file: `refused: ...`, `accepted` or a fault and what it is."""
+def examine(kind: str, file: Path) -> str:
+    """Read a file; return `refused: ...`, `accepted`, or a fault with its description."""
     try:
         if kind in ("mjcf", "urdf", "sdf"):
             return _robot(file)
@@ -79,12 +79,12 @@ def _robot(file: Path) -> str:
     if any("not positive definite" in str(warning.message) for warning in caught):
         return "accepted with a warning"
     with np.errstate(all="ignore"):
-        wrong = nonsense(mechanism)
-    return f"nonsense: {wrong}" if wrong else "accepted"
+        defect = find_nonsense(mechanism)
+    return f"nonsense: {defect}" if defect else "accepted"
 
 
-def nonsense(mechanism: Mechanism) -> str:
-    """What is wrong with a robot that was accepted; empty if nothing is."""
+def find_nonsense(mechanism: Mechanism) -> str:
+    """Return what is unphysical in an accepted robot, or an empty string."""
     values = {
         "mass": [body.inertia.mass for body in mechanism.bodies],
         "center of mass": [body.inertia.com for body in mechanism.bodies],
@@ -103,10 +103,10 @@ def nonsense(mechanism: Mechanism) -> str:
         (b.joint.armature, b.joint.damping, b.joint.dry_friction) for b in mechanism.bodies
     ]
     if not (np.abs(np.array(resistances)) <= check.LARGEST).all():
-        return f"a joint's resistance of {np.abs(resistances).max():g}"
+        return f"a joint resistance of {np.abs(resistances).max():g}"
     for end in (end for motor in mechanism.actuators for end in (motor.lower, motor.upper)):
         if np.isnan(end) or (np.isfinite(end) and abs(end) > LARGEST):
-            return f"a motor's limit of {end}"
+            return f"a motor limit of {end}"
     for q in (mechanism.neutral(), random_state(mechanism, 1)[0]):
         M = mass_matrix(mechanism, q)
         scale = np.sqrt(np.abs(np.diag(M)))
@@ -118,32 +118,32 @@ def nonsense(mechanism: Mechanism) -> str:
 
 
 def _log(file: Path) -> str:
-    said, card = io.StringIO(), io.StringIO()
-    own = "cheetah" in file.stem  # its log names the robot
-    robot = ["--robot", "mini_cheetah" if own else str(file.parent / "s.urdf")]
-    robot = [] if own and file.suffix == ".nc" else robot
-    with contextlib.redirect_stdout(card), contextlib.redirect_stderr(said):
+    outcome, output = io.StringIO(), io.StringIO()
+    is_cheetah = "cheetah" in file.stem  # its log names the robot
+    robot = ["--robot", "mini_cheetah" if is_cheetah else str(file.parent / "s.urdf")]
+    robot = [] if is_cheetah and file.suffix == ".nc" else robot
+    with contextlib.redirect_stdout(output), contextlib.redirect_stderr(outcome):
         code = tarsus_command(["judge", str(file), "--json", *robot])
-    text = said.getvalue()
+    text = outcome.getvalue()
     if code == 2 and text.startswith("error: ") and "Traceback" not in text:
         return f"refused: {text.strip()}"
     if code != 0:
         return f"traceback: exit code {code}: {text[-300:]}"
-    found = json.loads(card.getvalue())
+    counts = json.loads(output.getvalue())
     unexplained = [
         name
-        for name, value in found["residuals"].items()
-        if value is None and name not in found["not_judged"]
+        for name, value in counts["residuals"].items()
+        if value is None and name not in counts["not_judged"]
     ]
-    energies = found["energy"] or {}
+    energies = counts["energy"] or {}
     unexplained += [name for name, value in energies.items() if value is None]
     return f"nonsense: no word on {', '.join(unexplained)}" if unexplained else "accepted"
 
 
-def outcomes(samples: list[Sample], folder: Path) -> Iterator[tuple[str, float]]:
-    """What a process apart makes of mutants, and its time for each, s.
+def run_mutants(samples: list[Sample], folder: Path) -> Iterator[tuple[str, float]]:
+    """Yield the outcome of each mutant in a separate process, and its processor time in s.
 
-    Where the process dies or hangs, another goes on with the next mutant.
+    If the process dies or hangs, another one continues with the next mutant.
     """
     done = 0
     while done < len(samples):
@@ -154,7 +154,7 @@ def outcomes(samples: list[Sample], folder: Path) -> Iterator[tuple[str, float]]
         os.close(writing)
         # a line for every mutant
         with open(reading, "rb", buffering=0) as lines:
-            while done < len(samples) and (line := _line(lines)):
+            while done < len(samples) and (line := _read_line(lines)):
                 yield tuple(json.loads(line))
                 done += 1
         # the mutant that it could not answer
@@ -167,8 +167,8 @@ def outcomes(samples: list[Sample], folder: Path) -> Iterator[tuple[str, float]]
             done += 1
 
 
-def _line(lines: IO[bytes]) -> bytes:
-    """The next line; none where the process has died, or waits for ever."""
+def _read_line(lines: IO[bytes]) -> bytes:
+    """Read the next line; empty if the process died or hangs."""
     return lines.readline() if select.select([lines], [], [], WAIT)[0] else b""
 
 
@@ -180,16 +180,16 @@ def _child(samples: list[Sample], folder: Path, writing: int) -> None:
         os.dup2(nowhere, stream)
     os.chdir(folder)
     for sample in samples:
-        file, began = _written(sample, folder), process_time()
-        resource.setrlimit(resource.RLIMIT_CPU, (int(began) + 1 + SECONDS, resource.RLIM_INFINITY))
-        said = examined(sample.kind, file)[:4000]
-        line = json.dumps([said, process_time() - began]) + "\n"
+        file, start = _write_mutant(sample, folder), process_time()
+        resource.setrlimit(resource.RLIMIT_CPU, (int(start) + 1 + SECONDS, resource.RLIM_INFINITY))
+        outcome = examine(sample.kind, file)[:4000]
+        line = json.dumps([outcome, process_time() - start]) + "\n"
         os.write(writing, line.encode())
     os._exit(0)
 
 
-def _written(sample: Sample, folder: Path) -> Path:
-    """The mutant in a folder with the files that it may name."""
+def _write_mutant(sample: Sample, folder: Path) -> Path:
+    """Write the mutant to a folder that holds the files it may refer to."""
     fuzz_samples.write_side_files(folder)
     (folder / "t.obj").write_text(TETRAHEDRON)
     (folder / "self.xml").write_text('<mujoco><include file="self.xml"/></mujoco>')
@@ -200,48 +200,53 @@ def _written(sample: Sample, folder: Path) -> Path:
     return file
 
 
-def fuzz(kind: str, count: int, seed: int, kept: Path) -> Counter[str]:
-    """How often each outcome came; files of faults go to the folder `kept`."""
-    make, found, slowest = fuzz_mutants.mutants(kind, seed), Counter[str](), 0.0
+def fuzz(kind: str, count: int, seed: int, fault_folder: Path) -> Counter[str]:
+    """Count the outcomes, and save files that cause faults in `fault_folder`."""
+    make, counts, slowest = fuzz_mutants.create_mutator(kind, seed), Counter[str](), 0.0
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         for sample in fuzz_samples.robot_files() if kind == "robots" else ():
-            examined(sample.kind, _written(sample, folder))  # meshes are read once
+            examine(sample.kind, _write_mutant(sample, folder))  # meshes are read once
         for first in range(0, count, BATCH):
             samples = [make() for _ in range(min(BATCH, count - first))]
-            answers = zip(samples, outcomes(samples, folder), strict=True)
-            for number, (sample, (said, took)) in enumerate(answers, first):
-                word = said.partition(":")[0]
-                found[word] += 1
-                slowest = max(slowest, took)
+            answers = zip(samples, run_mutants(samples, folder), strict=True)
+            for number, (sample, (outcome, seconds)) in enumerate(answers, first):
+                word = outcome.partition(":")[0]
+                counts[word] += 1
+                slowest = max(slowest, seconds)
                 if word in FAULTS:
-                    kept.mkdir(parents=True, exist_ok=True)
-                    file = kept / f"{kind}-{seed}-{number}.{SUFFIX[sample.kind]}"
+                    fault_folder.mkdir(parents=True, exist_ok=True)
+                    file = fault_folder / f"{kind}-{seed}-{number}.{SUFFIX[sample.kind]}"
                     file.write_bytes(sample.data)
-                    print(f"{file.name}: {said}", flush=True)
-    print(f"{kind}, seed {seed}, {count} mutants: {dict(found)}; the slowest took {slowest:.1f} s")
-    return found
+                    print(f"{file.name}: {outcome}", flush=True)
+    print(f"{kind}, seed {seed}, {count} mutants: {dict(counts)}; the slowest took {slowest:.1f} s")
+    return counts
 
 
 def main() -> int:
-    """The command line."""
+    """Run the fuzzer and return the exit code."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
     parser.add_argument(
         "--kind", choices=("robots", "small", "logs"), nargs="*", default=("robots", "logs")
     )
     parser.add_argument("--count", type=int, default=10_000, help="mutants of each kind")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--kept", type=Path, default=Path("fuzz_faults"), help="folder for faults")
+    parser.add_argument(
+        "--fault-folder", type=Path, default=Path("fuzz_faults"), help="folder for faults"
+    )
     parser.add_argument("--replay", type=Path, help="one file, in this process")
-    given = parser.parse_args()
-    if given.replay:
-        kind = {suffix: kind for kind, suffix in SUFFIX.items()}[given.replay.suffix[1:]]
-        print(examined(kind, given.replay))
+    arguments = parser.parse_args()
+    if arguments.replay:
+        kind = {suffix: kind for kind, suffix in SUFFIX.items()}[arguments.replay.suffix[1:]]
+        print(examine(kind, arguments.replay))
         return 0
     if folder := robots_folder():
         os.environ["ROS_PACKAGE_PATH"] = str(folder.parents[1])
-    found = sum((fuzz(k, given.count, given.seed, given.kept) for k in given.kind), Counter[str]())
-    return int(any(found[fault] for fault in FAULTS))
+    counts = sum(
+        (fuzz(k, arguments.count, arguments.seed, arguments.fault_folder) for k in arguments.kind),
+        Counter[str](),
+    )
+    return int(any(counts[fault] for fault in FAULTS))
 
 
 if __name__ == "__main__":

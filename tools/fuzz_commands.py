@@ -43,7 +43,9 @@ from tarsus.stepping.base import Stepper
 from tarsus.terrain.base import Terrain
 
 SECONDS, WAIT = 60, 600  # of processor time for one command line, of waiting
-MESSAGE = 2000  # letters that a refusal may have: it may repeat a long value or list all names
+MAX_MESSAGE = (
+    2000  # maximum length of an error message, which may repeat a long value or list all names
+)
 FAULTS = ("traceback", "hang", "crash", "nonsense")
 FAMILIES: dict[str, tuple[str, type]] = {
     "law": ("tarsus.contact.laws", Law),
@@ -81,13 +83,13 @@ QUESTIONS = (
 SHORT = ("--duration", "0.02", "--json")
 
 
-def command_lines() -> list[list[str]]:
-    """Every hostile command line, in an order that depends on nothing."""
+def list_command_lines() -> list[list[str]]:
+    """Return all hostile command lines, in a fixed order."""
     return [*_settings(), *_run_options(), *_other_commands()]
 
 
-def hostile_values(declared: Parameter) -> Iterator[str]:
-    """Hostile values for a parameter, and the bounds of its range."""
+def yield_hostile_values(declared: Parameter) -> Iterator[str]:
+    """Yield hostile values for a parameter, and the bounds of its range."""
     if not declared.is_numeric:
         yield from (*WORDS, *PATHS, "1", "nan")
         return
@@ -99,7 +101,7 @@ def hostile_values(declared: Parameter) -> Iterator[str]:
 
 
 def _settings() -> Iterator[list[str]]:
-    """A hostile value for each declared parameter of each member of each family."""
+    """Yield command lines that set declared parameters of each family to hostile values."""
     for kind, (package, family) in FAMILIES.items():
         for name in registry.names(package):
             owner: Any = registry.member_class(package, kind, name, family)
@@ -107,7 +109,7 @@ def _settings() -> Iterator[list[str]]:
             if kind == "stepper":
                 start += ["--law", "compliant"]
             for declared in parameters.declared_fields(owner).values():
-                for value in hostile_values(declared):
+                for value in yield_hostile_values(declared):
                     yield [*start, "--set", f"{declared.name}={value}"]
 
 
@@ -153,28 +155,26 @@ def _other_commands() -> Iterator[list[str]]:
         yield ["run", "mini_cheetah", value, value]
 
 
-def examined(arguments: list[str]) -> str:
-    """What Tarsus makes of a command line: `refused`, `accepted`, `diverged` or a fault and what it
-    is.
-    """
+def run_command(arguments: list[str]) -> str:
+    """Run a command line; return `refused`, `accepted`, `diverged` or a described fault."""
     out, err = io.StringIO(), io.StringIO()
     try:
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             code = cli.main(arguments)
-    except SystemExit as leaving:
-        code = leaving.code
+    except SystemExit as exit_error:
+        code = exit_error.code
     except BaseException as error:
         place = traceback.extract_tb(error.__traceback__)[-1]
         where = f"{Path(place.filename).name}:{place.lineno}"
         return f"traceback: {type(error).__name__} at {where}: {str(error)[:200]}"
-    return _judged(code, out.getvalue(), err.getvalue())
+    return _classify(code, out.getvalue(), err.getvalue())
 
 
-def _judged(code: Any, out: str, err: str) -> str:
+def _classify(code: Any, out: str, err: str) -> str:
     if "Traceback" in err:
         return f"traceback: {err[-300:]}"
     if code == 2:
-        short = len(err.strip()) > 0 and len(err) < MESSAGE + 10000
+        short = len(err.strip()) > 0 and len(err) < MAX_MESSAGE + 10000
         return f"refused: {err.strip()}" if short else f"nonsense: refused with {err[:200]!r}"
     if code == 1 and "diverged" in err + out:
         return f"diverged: {err.strip()[:300]}"
@@ -183,8 +183,8 @@ def _judged(code: Any, out: str, err: str) -> str:
     return f"accepted: {code}"
 
 
-def bounded(call: Callable[[], str], seconds: float = SECONDS) -> str:
-    """The answer of a call in a process of its own; `hang` or `crash` if none came."""
+def call_in_process(call: Callable[[], str], seconds: float = SECONDS) -> str:
+    """Call a function in a separate process; return its answer, `hang` or `crash`."""
     reading, writing = os.pipe()
     child = os.fork()
     if not child:
@@ -206,35 +206,35 @@ def bounded(call: Callable[[], str], seconds: float = SECONDS) -> str:
 
 
 def main() -> int:
-    """Run it; returns the exit code."""
-    asked = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    asked.add_argument("--count", type=int, default=1000)
-    asked.add_argument("--seed", type=int, default=0)
-    asked.add_argument("--workers", type=int, default=1)
-    asked.add_argument("--only", default="", help="a word that the command line must have")
-    asked.add_argument("--show", action="store_true", help="print every answer")
-    given = asked.parse_args()
+    """Run the fuzzer and return the exit code."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--count", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--only", default="", help="run only command lines that contain this word")
+    parser.add_argument("--show", action="store_true", help="print every answer")
+    arguments = parser.parse_args()
 
-    # the command lines, and one run so that the processes to come have all imports
-    lines = [line for line in command_lines() if given.only in " ".join(line)]
-    random.Random(given.seed).shuffle(lines)
-    lines = lines[: given.count or None]
-    examined(["run", "mini_cheetah", *SHORT])
+    # the command lines; one run here, so that the forked processes have all imports
+    lines = [line for line in list_command_lines() if arguments.only in " ".join(line)]
+    random.Random(arguments.seed).shuffle(lines)
+    lines = lines[: arguments.count or None]
+    run_command(["run", "mini_cheetah", *SHORT])
 
-    # each in a process of its own
+    # each one in a separate process
     counts: Counter[str] = Counter()
-    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(given.workers) as pool:
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(arguments.workers) as pool:
         os.chdir(folder)
         fuzz_samples.write_side_files(Path(folder))
         Path("t.obj").write_text(fuzz_samples.TETRAHEDRON)
         Path("small.urdf").write_text(fuzz_samples.SMALL_URDF)
         Path("sweep", "chunks").mkdir(parents=True)
-        pd.DataFrame({"sample": [0], "way": [1.0]}).to_parquet("sweep/chunks/a.parquet")
-        answers = pool.map(lambda line: bounded(lambda: examined(line)), lines)
+        pd.DataFrame({"sample": [0], "distance": [1.0]}).to_parquet("sweep/chunks/a.parquet")
+        answers = pool.map(lambda line: call_in_process(lambda: run_command(line)), lines)
         for line, answer in zip(lines, answers, strict=True):
             kind = answer.partition(":")[0]
             counts[kind] += 1
-            if given.show or kind in (*FAULTS, "diverged"):
+            if arguments.show or kind in (*FAULTS, "diverged"):
                 print(json.dumps([answer, *(word[:60] for word in line)], ensure_ascii=False))
     print(json.dumps(counts))
     return 1 if any(counts[fault] for fault in FAULTS) else 0

@@ -39,7 +39,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import numpy as np
 import onnx
 import xarray as xr
-from fuzz_mutants import VALUES, WORDS, a_byte, changed, cut
+from fuzz_mutants import VALUES, WORDS, change_byte, change_values, cut_bytes
 
 import tarsus
 from tarsus.comparison.imported import read_run
@@ -83,12 +83,12 @@ ODD: tuple[Any, ...] = (
 
 
 class Hang(BaseException):
-    """A reader took too long."""
+    """Error of a reader that takes too long."""
 
 
 @contextmanager
-def limited() -> Iterator[None]:
-    """Hang after SECONDS of processor time, or WAIT of any."""
+def limit_time() -> Iterator[None]:
+    """Raise `Hang` after SECONDS of processor time or WAIT of wall time."""
 
     def late(*_: Any) -> None:
         raise Hang
@@ -107,23 +107,25 @@ def limited() -> Iterator[None]:
 # ---------------------------------------------------------------- what is changed
 
 
-def in_json(value: Any, chance: random.Random) -> Any:
-    """A JSON value with one place changed, lost, repeated or added."""
+def change_json(value: Any, chance: random.Random) -> Any:
+    """Change, remove or add one part of a JSON value."""
     if isinstance(value, dict) and value and chance.random() < 0.8:
         key = chance.choice(list(value))
         if chance.random() < 0.15:
             return {k: v for k, v in value.items() if k != key}
         if chance.random() < 0.1:
-            return value | {chance.choice(("worlds", "x", "class", "dt", key + "_")): odd(chance)}
-        return value | {key: in_json(value[key], chance)}
+            return value | {
+                chance.choice(("worlds", "x", "class", "dt", key + "_")): choose_odd(chance)
+            }
+        return value | {key: change_json(value[key], chance)}
     if isinstance(value, list) and value and chance.random() < 0.6:
         at = chance.randrange(len(value))
-        return [*value[:at], in_json(value[at], chance), *value[at + 1 :]]
-    return odd(chance)
+        return [*value[:at], change_json(value[at], chance), *value[at + 1 :]]
+    return choose_odd(chance)
 
 
-def odd(chance: random.Random) -> Any:
-    """A strange value."""
+def choose_odd(chance: random.Random) -> Any:
+    """Choose a strange value."""
     if chance.random() < 0.03:
         deep: Any = 0
         for _ in range(chance.choice((40, 3000))):
@@ -132,8 +134,8 @@ def odd(chance: random.Random) -> Any:
     return chance.choice(ODD)
 
 
-def text_of(value: Any, chance: random.Random) -> str:
-    """JSON text, sometimes cut or with words that JSON lacks."""
+def write_json(value: Any, chance: random.Random) -> str:
+    """Write JSON text, sometimes cut off or with words that JSON does not allow."""
     try:
         text = json.dumps(value)
     except RecursionError:
@@ -143,8 +145,8 @@ def text_of(value: Any, chance: random.Random) -> str:
     return text.replace("1", "NaN", 1) if chance.random() < 0.05 else text
 
 
-def attribute(attrs: dict[str, Any], chance: random.Random, evil: Path) -> None:
-    """One attribute is changed, lost, or names a file of code."""
+def change_attribute(attrs: dict[str, Any], chance: random.Random, evil: Path) -> None:
+    """Change or remove one attribute, or let it name a file of code."""
     name, how = chance.choice(list(attrs)), chance.random()
     value = attrs[name]
     if how < 0.1:
@@ -157,26 +159,26 @@ def attribute(attrs: dict[str, Any], chance: random.Random, evil: Path) -> None:
     elif how < 0.65:
         name = chance.choice([n for n in attrs if str(attrs[n])[:1] == "{"] or [name])
         try:
-            attrs[name] = text_of(in_json(json.loads(attrs[name]), chance), chance)
+            attrs[name] = write_json(change_json(json.loads(attrs[name]), chance), chance)
         except (ValueError, TypeError):
-            attrs[name] = str(odd(chance))
+            attrs[name] = str(choose_odd(chance))
     else:
         numbers = (*VALUES, np.array([1.0, 2.0]), np.int32(-7), 1e-12, 1e9)
         attrs[name] = chance.choice((*numbers, *WORDS[2:9], "x" * 5000, str(value)[:5]))
 
 
-def log_mutant(data: bytes, chance: random.Random, evil: Path) -> bytes:
-    """A netCDF log with one to three changes."""
+def change_log(data: bytes, chance: random.Random, evil: Path) -> bytes:
+    """Change a netCDF log in one to three places."""
     log = xr.load_dataset(io.BytesIO(data), engine="scipy")
     for _ in range(chance.choice((1, 1, 1, 2, 3))):
         how = chance.random()
         name = str(chance.choice(list(log.variables)))
         if how < 0.55:
-            attribute(log.attrs, chance, evil)
+            change_attribute(log.attrs, chance, evil)
         elif how < 0.65:
             log = log.drop_vars(name)
         elif how < 0.85:
-            values = changed(log[name].values, chance)
+            values = change_values(log[name].values, chance)
             if chance.random() < 0.3:
                 values = values.astype(chance.choice(("i4", "f4", "S1", "i1")))
             log[name] = log[name].dims, values, log[name].attrs
@@ -189,29 +191,31 @@ def log_mutant(data: bytes, chance: random.Random, evil: Path) -> bytes:
         else:
             log[name] = log[name].transpose(*log[name].dims[::-1])
     found = bytes(log.to_netcdf(engine="scipy") or b"")
-    return chance.choice((a_byte, cut))(found, chance) if chance.random() < 0.1 else found
+    return (
+        chance.choice((change_byte, cut_bytes))(found, chance) if chance.random() < 0.1 else found
+    )
 
 
-def policy_mutant(data: bytes, chance: random.Random, evil: Path) -> bytes:
-    """A policy with one to three changes."""
+def change_policy(data: bytes, chance: random.Random, evil: Path) -> bytes:
+    """Change a policy in one to three places."""
     arrays: dict[str, Any] = dict(np.load(io.BytesIO(data)))
     about = json.loads(str(arrays["about"]))
     for _ in range(chance.choice((1, 1, 1, 2, 3))):
         how, name = chance.random(), chance.choice(list(arrays))
         if how < 0.6:
             if isinstance(about, dict) and "parameters" in about and chance.random() < 0.5:
-                about["parameters"] = in_json(about["parameters"], chance)
+                about["parameters"] = change_json(about["parameters"], chance)
             else:
-                about = in_json(about, chance)
+                about = change_json(about, chance)
             if isinstance(about, dict) and chance.random() < 0.1:
                 kind = chance.choice(("task", "law", "terrain", "method", "robot"))
                 digest = hashlib.sha256(evil.read_bytes()).hexdigest()
                 about |= {kind: str(evil), "files": {kind: {"file": "x", "sha256": digest}}}
-            arrays["about"] = np.array(text_of(about, chance))
+            arrays["about"] = np.array(write_json(about, chance))
         elif how < 0.7 and len(arrays) > 1:
             del arrays[name]
         elif how < 0.85:
-            arrays[name] = changed(arrays[name], chance)
+            arrays[name] = change_values(arrays[name], chance)
         elif how < 0.92:
             types = ("U8", "c16", "?", "i4", "f2", "M8[s]")
             try:
@@ -223,13 +227,15 @@ def policy_mutant(data: bytes, chance: random.Random, evil: Path) -> bytes:
     file = io.BytesIO()
     np.savez(file, **arrays)
     found = file.getvalue()
-    return chance.choice((a_byte, cut))(found, chance) if chance.random() < 0.1 else found
+    return (
+        chance.choice((change_byte, cut_bytes))(found, chance) if chance.random() < 0.1 else found
+    )
 
 
 # ---------------------------------------------------------------- who reads it
 
 
-def readers_of_logs(folder: Path) -> dict[str, Callable[[Path], object]]:
+def create_log_readers(folder: Path) -> dict[str, Callable[[Path], object]]:
     def drawn(path: Path) -> None:
         found = build_track(read_log(path))
         ground_shapes(terrain_of(found.attributes), found.base()[:1, :2])
@@ -255,7 +261,7 @@ def readers_of_logs(folder: Path) -> dict[str, Callable[[Path], object]]:
     }
 
 
-def readers_of_tables(folder: Path) -> dict[str, Callable[[Path], object]]:
+def create_table_readers(folder: Path) -> dict[str, Callable[[Path], object]]:
     return {
         "judge": lambda path: tarsus.judge(path, str(folder / "ball.xml")),
         "identify": lambda path: read_motion_log(
@@ -265,7 +271,7 @@ def readers_of_tables(folder: Path) -> dict[str, Callable[[Path], object]]:
     }
 
 
-def readers_of_policies(folder: Path) -> dict[str, Callable[[Path], object]]:
+def create_policy_readers(folder: Path) -> dict[str, Callable[[Path], object]]:
     count = itertools.count()
 
     def play(path: Path) -> None:
@@ -282,7 +288,7 @@ def readers_of_policies(folder: Path) -> dict[str, Callable[[Path], object]]:
     return {"play": play}
 
 
-def readers_of_contracts(folder: Path) -> dict[str, Callable[[Path], object]]:
+def create_contract_readers(folder: Path) -> dict[str, Callable[[Path], object]]:
     robot = tarsus.load("mini_cheetah")
 
     def act(path: Path) -> None:
@@ -302,8 +308,8 @@ def readers_of_contracts(folder: Path) -> dict[str, Callable[[Path], object]]:
     return {"bind": read}
 
 
-def sound(folder: Path) -> dict[str, list[tuple[str, bytes]]]:
-    """Sound files to begin with, by kind: ending and bytes."""
+def create_valid_files(folder: Path) -> dict[str, list[tuple[str, bytes]]]:
+    """Create valid files to start from, as suffix and bytes by kind."""
     ball = folder / "ball.xml"
     ball.write_text(BALL)
     kinds = ("logs", "policies", "contracts", "tables")
@@ -340,13 +346,13 @@ def sound(folder: Path) -> dict[str, list[tuple[str, bytes]]]:
     found["contracts"] = [
         ("onnx", (folder / "policy.onnx").read_bytes()),
         ("toml", policy_toml.to_toml(contract, folder).encode()),
-        ("yaml", deploy_yaml(contract).encode()),
+        ("yaml", write_deploy_yaml(contract).encode()),
     ]
     return found
 
 
-def deploy_yaml(contract: Contract) -> str:
-    """A file as unitree_rl_lab writes it, for the joints of a contract."""
+def write_deploy_yaml(contract: Contract) -> str:
+    """Write a file like those of unitree_rl_lab, for the joints of a contract."""
     count = len(contract.joints or ())
     one = f"[{', '.join(['0.25'] * count)}]"
     terms = "".join(
@@ -361,25 +367,25 @@ def deploy_yaml(contract: Contract) -> str:
     )
 
 
-def contract_mutant(ending: str, data: bytes, chance: random.Random) -> bytes:
-    """A contract with one change: of its bytes, of a value, or of a line."""
+def change_contract(ending: str, data: bytes, chance: random.Random) -> bytes:
+    """Change the bytes, a value or a line of a contract."""
     if ending == "onnx" and chance.random() < 0.7:
         model = onnx.load_from_string(data)
         entry = next(p for p in model.metadata_props if p.key == CONTRACT_KEY)
-        entry.value = contract_mutant("toml", entry.value.encode(), chance).decode(errors="replace")
+        entry.value = change_contract("toml", entry.value.encode(), chance).decode(errors="replace")
         return model.SerializeToString()
     if ending == "onnx" or chance.random() < 0.2:
-        return chance.choice((a_byte, cut))(data, chance)
+        return chance.choice((change_byte, cut_bytes))(data, chance)
     lines = data.decode().split("\n")
     at = chance.randrange(len(lines))
     key, sign, value = lines[at].partition("=" if ending == "toml" else ":")
-    odd = json.dumps(chance.choice(ODD))
+    odd_value = json.dumps(chance.choice(ODD))
     change = chance.randrange(4)
     if change == 0:
-        lines[at] = f"{key}{sign} {odd}"
+        lines[at] = f"{key}{sign} {odd_value}"
     elif change == 1:
         items = value.split(",")
-        items[chance.randrange(len(items))] = f" {odd}"
+        items[chance.randrange(len(items))] = f" {odd_value}"
         lines[at] = f"{key}{sign}{','.join(items)}"
     elif change == 2:
         lines[at] = lines[chance.randrange(len(lines))]
@@ -388,11 +394,11 @@ def contract_mutant(ending: str, data: bytes, chance: random.Random) -> bytes:
     return "\n".join(lines).encode()
 
 
-def table_mutant(ending: str, data: bytes, chance: random.Random, folder: Path) -> bytes:
-    """A table with one change: of its bytes, of a number, or of what stands beside it."""
+def change_table(ending: str, data: bytes, chance: random.Random, folder: Path) -> bytes:
+    """Change the bytes or a number of a table, or the file next to it."""
     if ending == "json":
         value = json.loads(data)
-        return text_of(in_json(value, chance), chance).encode()
+        return write_json(change_json(value, chance), chance).encode()
     if ending == "csv" and chance.random() < 0.7:
         lines = data.split(b"\n")
         at = chance.randrange(len(lines))
@@ -400,20 +406,20 @@ def table_mutant(ending: str, data: bytes, chance: random.Random, folder: Path) 
         cells[chance.randrange(len(cells))] = chance.choice((b"", b"x", b"1e999", b"nan", b"-1"))
         lines[at] = b",".join(cells)
         return b"\n".join(lines)
-    return chance.choice((a_byte, cut))(data, chance)
+    return chance.choice((change_byte, cut_bytes))(data, chance)
 
 
-def mutated(kind: str, chance: random.Random, folder: Path, base: Any, evil: Path) -> Path:
-    """The next damaged file."""
+def create_mutant(kind: str, chance: random.Random, folder: Path, base: Any, evil: Path) -> Path:
+    """Create the next damaged file."""
     ending, data = chance.choice(base[kind])
     if kind == "logs":
-        data = log_mutant(data, chance, evil)
+        data = change_log(data, chance, evil)
     elif kind == "policies":
-        data = policy_mutant(data, chance, evil)
+        data = change_policy(data, chance, evil)
     elif kind == "contracts":
-        data = contract_mutant(ending, data, chance)
+        data = change_contract(ending, data, chance)
     else:
-        data = table_mutant(ending, data, chance, folder)
+        data = change_table(ending, data, chance, folder)
     name = "mutant.csv.json" if ending == "json" else f"mutant.{ending}"
     (folder / "mutant.csv.json").write_bytes((folder / "log.csv.json").read_bytes())
     path = folder / name
@@ -424,65 +430,65 @@ def mutated(kind: str, chance: random.Random, folder: Path, base: Any, evil: Pat
     return path
 
 
-MAKERS = {
-    "logs": readers_of_logs,
-    "policies": readers_of_policies,
-    "contracts": readers_of_contracts,
-    "tables": readers_of_tables,
+READER_FACTORIES = {
+    "logs": create_log_readers,
+    "policies": create_policy_readers,
+    "contracts": create_contract_readers,
+    "tables": create_table_readers,
 }
 
 
 def main() -> int:
-    """The command line."""
+    """Run the fuzzer and return the exit code."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
-    parser.add_argument("--kind", choices=tuple(MAKERS), default="logs")
+    parser.add_argument("--kind", choices=tuple(READER_FACTORIES), default="logs")
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--kept", type=Path, default=Path("fuzz_faults"))
-    given = parser.parse_args()
-    kept, found = given.kept.resolve(), Counter[str]()
+    parser.add_argument("--fault-folder", type=Path, default=Path("fuzz_faults"))
+    arguments = parser.parse_args()
+    fault_folder, counts = arguments.fault_folder.resolve(), Counter[str]()
     resource.setrlimit(resource.RLIMIT_AS, (BYTES, BYTES))
     warnings.simplefilter("ignore")
-    seen = set[str]()
+    reported = set[str]()
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         os.chdir(folder)
         sys.path.insert(0, scratch)
-        evil, mark = folder / "evil.py", folder / "mark"
-        evil.write_text(f"from pathlib import Path\nPath({str(mark)!r}).write_text('run')\n")
-        base, chance = sound(folder), random.Random(given.seed)
-        readers = MAKERS[given.kind](folder)
-        for number in range(given.count):
+        evil, mark_file = folder / "evil.py", folder / "mark"
+        evil.write_text(f"from pathlib import Path\nPath({str(mark_file)!r}).write_text('run')\n")
+        base, chance = create_valid_files(folder), random.Random(arguments.seed)
+        readers = READER_FACTORIES[arguments.kind](folder)
+        for number in range(arguments.count):
             try:
-                path = mutated(given.kind, chance, folder, base, evil)
+                path = create_mutant(arguments.kind, chance, folder, base, evil)
             except Exception:  # it cannot be written like this
-                found["not written"] += 1
+                counts["not written"] += 1
                 continue
             if number and number % 100 == 0:
-                print(f"{number} mutants, {process_time():.0f} s: {dict(found)}", flush=True)
+                print(f"{number} mutants, {process_time():.0f} s: {dict(counts)}", flush=True)
             for name, read in readers.items():
-                said = outcome(read, path)
-                if mark.exists():
-                    said = "mark"
-                    mark.unlink()
-                word = said.partition(":")[0]
-                found[f"{name} {word}"] += 1
+                outcome = examine(read, path)
+                if mark_file.exists():
+                    outcome = "mark"
+                    mark_file.unlink()
+                word = outcome.partition(":")[0]
+                counts[f"{name} {word}"] += 1
                 if word not in ("accepted", "refused"):
-                    kept.mkdir(parents=True, exist_ok=True)
-                    file = kept / f"{given.kind}-{given.seed}-{number}-{path.name}"
+                    fault_folder.mkdir(parents=True, exist_ok=True)
+                    file = fault_folder / f"{arguments.kind}-{arguments.seed}-{number}-{path.name}"
                     file.write_bytes(path.read_bytes())
-                    if said not in seen:
-                        print(f"{name} {file.name}: {said}", flush=True)
-                    seen.add(said)
-    print(f"{given.kind}, seed {given.seed}, {given.count} mutants: {dict(found)}")
+                    if outcome not in reported:
+                        print(f"{name} {file.name}: {outcome}", flush=True)
+                    reported.add(outcome)
+    print(f"{arguments.kind}, seed {arguments.seed}, {arguments.count} mutants: {dict(counts)}")
     good = ("accepted", "refused", "written")
-    return int(any(not name.endswith(good) for name in found))
+    return int(any(not name.endswith(good) for name in counts))
 
 
-def outcome(read: Callable[[Path], object], path: Path) -> str:
-    """What a reader makes of a file."""
+def examine(read: Callable[[Path], object], path: Path) -> str:
+    """Read a file; return `accepted`, `refused: ...` or a fault with its description."""
     try:
-        with limited(), np.errstate(all="ignore"):
+        with limit_time(), np.errstate(all="ignore"):
             read(path)
     except (tarsus.TarsusError, tarsus.Diverged, OSError) as error:
         text = str(error)

@@ -1,4 +1,4 @@
-"""Mutants of robot files and logs: sound ones with one to three random changes."""
+"""Mutants of robot files and logs: valid files with one to three random changes."""
 
 from __future__ import annotations
 
@@ -116,14 +116,14 @@ BOMB = (
 )
 
 
-def mutants(kind: str, seed: int) -> Callable[[], Sample]:
-    """A function that makes the next mutant of this kind, `robots`, `small` or `logs`."""
+def create_mutator(kind: str, seed: int) -> Callable[[], Sample]:
+    """Return a function that creates the next mutant of a kind: `robots`, `small` or `logs`."""
     chance, made = random.Random(seed), {"robots": robot_files, "small": small_files, "logs": logs}
     samples = made[kind]()
 
     def make() -> Sample:
         sample = chance.choice(samples)
-        change = of_log if kind == "logs" else of_robot
+        change = change_log if kind == "logs" else change_robot
         data = sample.data
         for _ in range(chance.choice((1, 1, 1, 2, 3))):
             data = change(sample.kind, data, chance)
@@ -132,27 +132,35 @@ def mutants(kind: str, seed: int) -> Callable[[], Sample]:
     return make
 
 
-def of_robot(kind: str, data: bytes, chance: random.Random) -> bytes:
-    """Robot text with one change."""
+def change_robot(kind: str, data: bytes, chance: random.Random) -> bytes:
+    """Change one part of a robot file."""
     if chance.random() < 0.07:
-        return special(kind, data, chance)
-    others = (a_word, a_path, a_path, namespace, no_attribute, *ELEMENTS, *BYTES)
-    change = chance.choice((*(a_number,) * 6, *others))
+        return insert_special(kind, data, chance)
+    others = (
+        change_word,
+        change_path,
+        change_path,
+        add_namespace,
+        remove_attribute,
+        *ELEMENTS,
+        *BYTES,
+    )
+    change = chance.choice((*(change_number,) * 6, *others))
     return change(data, chance)
 
 
-def a_number(data: bytes, chance: random.Random) -> bytes:
-    """One number of one attribute, or of an element's text, becomes another."""
-    hits = [m for m in _values(data) if re.search(rb"\d", m[2])]
-    return _number_in(data, chance.choice(hits), chance) if hits else data
+def change_number(data: bytes, chance: random.Random) -> bytes:
+    """Replace one number of an attribute or of an element's text."""
+    hits = [m for m in _find_values(data) if re.search(rb"\d", m[2])]
+    return _replace_number(data, chance.choice(hits), chance) if hits else data
 
 
-def _values(data: bytes) -> list[re.Match[bytes]]:
-    """Attributes, and elements that hold text."""
+def _find_values(data: bytes) -> list[re.Match[bytes]]:
+    """Find all attributes, and all elements with text."""
     return [*ATTRIBUTE.finditer(data), *TEXT.finditer(data)]
 
 
-def _number_in(data: bytes, hit: re.Match[bytes], chance: random.Random) -> bytes:
+def _replace_number(data: bytes, hit: re.Match[bytes], chance: random.Random) -> bytes:
     words = hit[2].split() or [b""]
     words[chance.randrange(len(words))] = chance.choice(NUMBERS).encode()
     if chance.random() < 0.1:
@@ -160,9 +168,9 @@ def _number_in(data: bytes, hit: re.Match[bytes], chance: random.Random) -> byte
     return data[: hit.start(2)] + b" ".join(words) + data[hit.end(2) :]
 
 
-def a_word(data: bytes, chance: random.Random) -> bytes:
-    """One value becomes a word, or another value."""
-    hits = _values(data)
+def change_word(data: bytes, chance: random.Random) -> bytes:
+    """Replace one value by a word or by another value."""
+    hits = _find_values(data)
     if not hits:
         return data
     hit, other = chance.choice(hits), chance.choice(hits)
@@ -170,8 +178,8 @@ def a_word(data: bytes, chance: random.Random) -> bytes:
     return data[: hit.start(2)] + value + data[hit.end(2) :]
 
 
-def a_path(data: bytes, chance: random.Random) -> bytes:
-    """One file's name becomes another: a pipe, one outside, one that names itself."""
+def change_path(data: bytes, chance: random.Random) -> bytes:
+    """Replace a file name by that of a pipe, of a file outside, or of a file that names itself."""
     hits = [m for m in ATTRIBUTE.finditer(data) if m[1].startswith(b"file")]
     hits += list(URI.finditer(data))
     if not hits:
@@ -180,30 +188,30 @@ def a_path(data: bytes, chance: random.Random) -> bytes:
     return data[: hit.start(2)] + name.encode() + data[hit.end(2) :]
 
 
-def namespace(data: bytes, chance: random.Random) -> bytes:
-    """The root, or one element, has a namespace."""
+def add_namespace(data: bytes, chance: random.Random) -> bytes:
+    """Add a namespace to the root or to an element."""
     hits = list(re.finditer(rb"<(\w+)(?=[\s/>])", data))
     hit = chance.choice((hits[0], chance.choice(hits))) if hits else None
     space = chance.choice((' xmlns="http://x"', ' xmlns:x="y"', ' xmlns=""')).encode()
     return data[: hit.end()] + space + data[hit.end() :] if hit else data
 
 
-def no_attribute(data: bytes, chance: random.Random) -> bytes:
-    """One attribute is lost."""
+def remove_attribute(data: bytes, chance: random.Random) -> bytes:
+    """Remove one attribute."""
     hits = list(ATTRIBUTE.finditer(data))
     hit = chance.choice(hits) if hits else None
     return data[: hit.start()] + data[hit.end() :] if hit else data
 
 
-def no_element(data: bytes, chance: random.Random) -> bytes:
-    """One element is lost."""
+def remove_element(data: bytes, chance: random.Random) -> bytes:
+    """Remove one element."""
     hits = list(ELEMENT.finditer(data))
     hit = chance.choice(hits) if hits else None
     return data[: hit.start()] + data[hit.end() :] if hit else data
 
 
-def twice(data: bytes, chance: random.Random) -> bytes:
-    """One element stands elsewhere, too."""
+def copy_element(data: bytes, chance: random.Random) -> bytes:
+    """Copy one element to another position."""
     hits = list(ELEMENT.finditer(data))
     if not hits:
         return data
@@ -211,21 +219,21 @@ def twice(data: bytes, chance: random.Random) -> bytes:
     return data[: place.start()] + hit[0] * chance.choice((1, 1, 1, 500)) + data[place.start() :]
 
 
-def a_byte(data: bytes, chance: random.Random) -> bytes:
-    """One byte becomes another."""
+def change_byte(data: bytes, chance: random.Random) -> bytes:
+    """Replace one byte."""
     at = chance.randrange(max(len(data), 1))
     return data[:at] + bytes([chance.randrange(256)]) + data[at + 1 :]
 
 
-def cut(data: bytes, chance: random.Random) -> bytes:
-    """A piece is lost, or the end."""
+def cut_bytes(data: bytes, chance: random.Random) -> bytes:
+    """Remove a piece or the end."""
     first = chance.randrange(max(len(data), 1))
     last = chance.choice((len(data), first + chance.randrange(200)))
     return data[:first] + data[last:]
 
 
-def encoding(data: bytes, chance: random.Random) -> bytes:
-    """The text is said, or made, to be in another encoding."""
+def change_encoding(data: bytes, chance: random.Random) -> bytes:
+    """Declare another encoding, or convert the text to it."""
     name = chance.choice(ENCODINGS)
     body = re.sub(rb"^\s*<\?xml[^>]*\?>", b"", data).replace(b"base", "bäse".encode())
     head = f'<?xml version="1.0" encoding="{name}"?>'.encode()
@@ -236,8 +244,8 @@ def encoding(data: bytes, chance: random.Random) -> bytes:
     return chance.choice((head + body, recoded))
 
 
-def special(kind: str, data: bytes, chance: random.Random) -> bytes:
-    """Something hostile stands behind the root's tag; or an entity bomb stands before it."""
+def insert_special(kind: str, data: bytes, chance: random.Random) -> bytes:
+    """Insert something hostile after the root tag, or an entity bomb before it."""
     if chance.random() < 0.1:
         body = re.sub(rb"^\s*<\?xml[^>]*\?>", b"", data)
         return BOMB + body.replace(b'name="', b'name="&j;', 1)
@@ -246,28 +254,28 @@ def special(kind: str, data: bytes, chance: random.Random) -> bytes:
     return data[:at] + chance.choice(SPECIAL[kind]).encode() + data[at:]
 
 
-ELEMENTS, BYTES = (no_element, twice), (a_byte, cut, encoding)
+ELEMENTS, BYTES = (remove_element, copy_element), (change_byte, cut_bytes, change_encoding)
 VALUES = (np.nan, np.inf, -np.inf, 1e308, -1e308, 1e39, -1.0, 0.0, 1e-320, 1e20)
 
 
-def of_log(kind: str, data: bytes, chance: random.Random) -> bytes:
-    """A log with one change: of its bytes, or of what it holds."""
+def change_log(kind: str, data: bytes, chance: random.Random) -> bytes:
+    """Change the bytes or the contents of a log."""
     if chance.random() < 0.4:
-        return chance.choice((a_byte, cut))(data, chance)
+        return chance.choice((change_byte, cut_bytes))(data, chance)
     try:
-        return (in_netcdf if kind == "nc" else in_arrays)(data, chance)
+        return (change_netcdf if kind == "nc" else change_arrays)(data, chance)
     except Exception:  # it was broken before, or cannot be written like this
-        return a_byte(data, chance)
+        return change_byte(data, chance)
 
 
-def in_netcdf(data: bytes, chance: random.Random) -> bytes:
-    """One variable, attribute or dimension of a log is changed."""
+def change_netcdf(data: bytes, chance: random.Random) -> bytes:
+    """Change one variable, attribute or dimension of a log."""
     log = xr.load_dataset(io.BytesIO(data), engine="scipy")
     name, how = str(chance.choice(list(log.variables))), chance.randrange(6)
     if how == 0:
         log = log.drop_vars(name)
     elif how == 1:
-        log[name] = log[name].dims, changed(log[name].values, chance), log[name].attrs
+        log[name] = log[name].dims, change_values(log[name].values, chance), log[name].attrs
     elif how == 2:
         log.attrs[chance.choice(list(log.attrs))] = chance.choice((*VALUES, *WORDS[2:9], [1, 2]))
     elif how == 3:
@@ -280,14 +288,14 @@ def in_netcdf(data: bytes, chance: random.Random) -> bytes:
     return bytes(log.to_netcdf(engine="scipy") or b"")
 
 
-def in_arrays(data: bytes, chance: random.Random) -> bytes:
-    """One array is changed, lost or of another shape or type."""
+def change_arrays(data: bytes, chance: random.Random) -> bytes:
+    """Change, remove, reshape or convert one array."""
     arrays = dict(np.load(io.BytesIO(data)))
     name, how = chance.choice(list(arrays)), chance.randrange(5)
     if how == 0:
         del arrays[name]
     elif how == 1:
-        arrays[name] = changed(arrays[name], chance)
+        arrays[name] = change_values(arrays[name], chance)
     elif how == 2:
         arrays[name] = arrays[name][..., None]
     elif how == 3:
@@ -299,8 +307,8 @@ def in_arrays(data: bytes, chance: random.Random) -> bytes:
     return changed_file.getvalue()
 
 
-def changed(values: np.ndarray, chance: random.Random) -> np.ndarray:
-    """One value of an array, or all, become a strange number, or words."""
+def change_values(values: np.ndarray, chance: random.Random) -> np.ndarray:
+    """Replace one or all values of an array by a strange number or by words."""
     if values.dtype.kind not in "fiu" or not values.size:
         return np.full(values.shape, chance.choice(WORDS[2:9]))
     found, value = values.astype(float), chance.choice(VALUES)

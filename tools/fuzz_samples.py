@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from helpers.robots_of_the_field import urdf_files
 
 TETRAHEDRON = "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n"
-SIDE_FILES = (  # names that a mutant may have next to it, and that are a trap
+SIDE_FILES = (  # names of traps in the folder of a mutant
     *("pipe.xml", "pipe.obj", "pipe.png", "a.socket", "folder.stl", "out.obj", "out", "lfs.stl"),
     *("attach_self.xml", "attach_a.xml", "doubled.xml", "named_pipe.gltf", "named_pipe.obj"),
     *("named_pipe.dae", "huge.png", "self.xml", "s.urdf"),
@@ -118,7 +118,7 @@ SMALL_SDF = """<?xml version="1.0"?><sdf version="1.7"><model name="small">
 
 @dataclass(frozen=True)
 class Sample:
-    """A sound file: its kind (mjcf, urdf, sdf, nc, npz) and bytes, and the folder of its meshes."""
+    """Valid file: its kind (mjcf, urdf, sdf, nc, npz), its bytes and the folder of its meshes."""
 
     kind: str
     data: bytes
@@ -126,15 +126,16 @@ class Sample:
 
 
 def small_files() -> list[Sample]:
-    """Three small robots with a bit of everything."""
+    """Return three small robots with a bit of everything."""
     made = {"mjcf": SMALL_MJCF, "urdf": SMALL_URDF, "sdf": SMALL_SDF}
     return [Sample(kind, text.encode()) for kind, text in made.items()]
 
 
 @cache
 def robot_files() -> list[Sample]:
-    """Our own robots as MJCF, small files with a bit of everything, and some robots of the field,
-    the small ones among them more often.
+    """Return built-in robots as MJCF, small files with a bit of everything, and public robots.
+
+    The small files are repeated, so that they are chosen more often.
     """
     own = (biped, hoap1, hyq, mini_cheetah, starleth)
     found = [Sample("mjcf", to_mjcf(robot.describe()).encode()) for robot in own]
@@ -145,7 +146,7 @@ def robot_files() -> list[Sample]:
 
 @cache
 def logs() -> list[Sample]:
-    """Short runs of the small robot and of a quadruped: netCDF as written, arrays for others."""
+    """Simulate the small robot and a quadruped; return the logs as netCDF and as arrays."""
     found = []
     for robot, duration in ((tarsus.load(small_robot()), 0.03), ("mini_cheetah", 0.02)):
         simulation = tarsus.Simulation(robot, controller=None, law="moreau")
@@ -161,7 +162,7 @@ def logs() -> list[Sample]:
 
 @cache
 def small_robot() -> Path:
-    """The small URDF in a folder of its own, with its mesh."""
+    """Write the small URDF with its mesh to a new folder."""
     folder = Path(tempfile.mkdtemp())
     (folder / "t.obj").write_text(TETRAHEDRON)
     (folder / "small.urdf").write_text(SMALL_URDF)
@@ -169,7 +170,7 @@ def small_robot() -> Path:
 
 
 def write_side_files(folder: Path) -> None:
-    """Write what mutants may name, `SIDE_FILES`: traps, none of which may be opened or run."""
+    """Write the files `SIDE_FILES` that mutants may name: traps that must not be opened or run."""
     if (folder / "pipe.xml").exists():
         return
     for name in ("pipe.xml", "pipe.obj", "pipe.png"):

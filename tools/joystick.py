@@ -18,59 +18,62 @@ import tempfile
 import time
 from pathlib import Path
 
-from first_walk import output, spent
+from first_walk import processor_time, run_json
 
 ASKED = ("speed=0,1", "sideways=-0.3,0.3", "turn=-0.5,0.5")
 LEARNED = ("lift=0.1", "fall_penalty=5")  # of the task and the method
 TRIALS = 1000
 
 
-def wanted() -> argparse.Namespace:
-    """What the command line asks for."""
-    found = argparse.ArgumentParser(description=__doc__)
-    found.add_argument("rounds", nargs="?", type=int, default=250)
-    found.add_argument("seeds", nargs="?", type=int, default=10)
-    found.add_argument("--robot", default="mini_cheetah")
-    found.add_argument("--task", default="velocity")
-    found.add_argument("--plain", action="store_true")
-    found.add_argument("--first", type=int, default=0)
-    found.add_argument("--mujoco", type=int, default=0)
-    found.add_argument("--ground", default="")
-    found.add_argument("--threads", type=int)
-    return found.parse_args()
+def parse_arguments() -> argparse.Namespace:
+    """Parse the command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("rounds", nargs="?", type=int, default=250)
+    parser.add_argument("seeds", nargs="?", type=int, default=10)
+    parser.add_argument("--robot", default="mini_cheetah")
+    parser.add_argument("--task", default="velocity")
+    parser.add_argument("--plain", action="store_true")
+    parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--mujoco", type=int, default=0)
+    parser.add_argument("--ground", default="")
+    parser.add_argument("--threads", type=int)
+    return parser.parse_args()
 
 
-def measured(seed: int, asked: argparse.Namespace) -> dict[str, float]:
-    """One seed's times and what its policy does."""
+def measure(seed: int, args: argparse.Namespace) -> dict[str, float]:
+    """Measure the learning time of one seed and the behavior of its policy."""
     with tempfile.TemporaryDirectory() as folder:
         # learn
         out = str(Path(folder) / "policy")
-        words = ["learn", asked.task, "--robot", asked.robot, "--out", out, "--seed", str(seed)]
-        words += ["--threads", str(asked.threads)] if asked.threads else []
-        words += [] if asked.plain else ["--rounds", str(asked.rounds), "--set", *ASKED, *LEARNED]
-        wall, cpu, load = time.perf_counter(), spent(), os.getloadavg()[0]
-        learned = output(*words, "--no-pictures")
-        found = {"wall": time.perf_counter() - wall, "cpu": spent() - cpu, "load": load}
+        words = ["learn", args.task, "--robot", args.robot, "--out", out, "--seed", str(seed)]
+        words += ["--threads", str(args.threads)] if args.threads else []
+        words += [] if args.plain else ["--rounds", str(args.rounds), "--set", *ASKED, *LEARNED]
+        wall, cpu, load = time.perf_counter(), processor_time(), os.getloadavg()[0]
+        training = run_json(*words, "--no-pictures")
+        result = {"wall": time.perf_counter() - wall, "cpu": processor_time() - cpu, "load": load}
         # try
         trials = ["play", out, "--seed", "1000", "--trials"]
-        ground = ["--set", asked.ground] if asked.ground else []
-        [played] = output(*trials, str(TRIALS), *ground)
-        found |= {"periods": learned["last"]["periods"], "fell": played["fell"]} | played["errors"]
-        if asked.mujoco:
-            [there] = output(*trials, str(asked.mujoco), *ground, "--mujoco")
-            found |= {"there": there["fell"]}
-            found |= {f"{name} there": value for name, value in there["errors"].items()}
-        return found
+        ground = ["--set", args.ground] if args.ground else []
+        [trial_result] = run_json(*trials, str(TRIALS), *ground)
+        result |= {
+            "periods": training["last"]["periods"],
+            "fell": trial_result["fell"],
+        } | trial_result["errors"]
+        if args.mujoco:
+            [mujoco_result] = run_json(*trials, str(args.mujoco), *ground, "--mujoco")
+            result |= {"there": mujoco_result["fell"]}
+            result |= {f"{name} there": value for name, value in mujoco_result["errors"].items()}
+        return result
 
 
 def main() -> None:
-    """A row a seed, then the median and the worst."""
-    asked, rows = wanted(), list[dict[str, float]]()
-    for seed in range(asked.first, asked.first + asked.seeds):
-        rows.append(row := measured(seed, asked))
+    """Print a row per seed, then the median and the worst."""
+    args, rows = parse_arguments(), list[dict[str, float]]()
+    for seed in range(args.first, args.first + args.seeds):
+        rows.append(row := measure(seed, args))
         columns = (f"{name} {value:.3g}" for name, value in row.items() if name != "periods")
         print(f"seed {seed}: {row['periods']:.0f} periods; {', '.join(columns)}", flush=True)
-    print(f"fell: of {TRIALS}; there: in MuJoCo, of {asked.mujoco}")
+    print(f"fell: of {TRIALS}; there: in MuJoCo, of {args.mujoco}")
     for name in rows[0]:
         values = sorted(row[name] for row in rows)
         print(f"{name}: median {values[len(values) // 2]:.3g}, worst {values[-1]:.3g}")

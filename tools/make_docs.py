@@ -50,27 +50,27 @@ MARKED = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL
 
 
 def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table in Markdown."""
+    """Format a table in Markdown."""
     cells = [head, ["---"] * len(head), *rows]
     return "".join(f"| {' | '.join(_cell(text) for text in row)} |\n" for row in cells)
 
 
 def _cell(text: str) -> str:
-    """Return a cell's text on one line; a bar would end the cell, and stars would be emphasis."""
+    """Return a cell's text on one line, with bars and stars escaped."""
     line = " ".join(text.split()).replace("|", "\\|")
     parts = re.split(r"(`[^`]*`|\*\*[^*]+\*\*)", line)  # code and bold text stay
     return "".join(p if k % 2 else p.replace("*", "\\*") for k, p in enumerate(parts))
 
 
 @cache
-def log() -> xr.Dataset:
-    """A short run with every variable there is: a robot with cut joints."""
+def simulate_log() -> xr.Dataset:
+    """Simulate a robot with cut joints for one step, so that the log has every variable."""
     simulation = tarsus.Simulation("mini_cheetah", controller="trot", coordinates="extended")
     return simulation.run(simulation.dt)
 
 
 def log_variables() -> str:
-    """Every variable of the log with its dimensions after time, unit and meaning."""
+    """List every variable of the log with its dimensions after time, unit and meaning."""
     rows = [
         (
             f"`{name}`",
@@ -78,7 +78,7 @@ def log_variables() -> str:
             str(variable.attrs["units"]),
             str(variable.attrs["long_name"]),
         )
-        for name, variable in log().data_vars.items()
+        for name, variable in simulate_log().data_vars.items()
         if "units" in variable.attrs and "time" in variable.dims
     ]
     return markdown(("variable", "dimensions after time", "unit", "meaning"), rows)
@@ -131,7 +131,7 @@ def _quoted(names: Iterable[str]) -> str:
 
 
 def scenes() -> str:
-    """Every scene of `tarsus validate` with the effects it needs and its tolerance."""
+    """List every scene of `tarsus validate` with the effects it needs and its tolerance."""
     rows = []
     for name in registry.names(SCENES):
         scene = registry.member_class(SCENES, "scene", name, ValidationScene)()
@@ -141,12 +141,12 @@ def scenes() -> str:
 
 
 def effects() -> str:
-    """What a law may say that it does not model."""
+    """List the effects that a law may declare as not modeled."""
     return markdown(("effect", "meaning"), [(f"`{k}`", text) for k, text in EFFECTS.items()])
 
 
 def simulation_options() -> str:
-    """The options of a Simulation with their defaults."""
+    """List the options of a `Simulation` with their defaults."""
     rows = [
         (f"`{name}`", f"`{option.default!r}`", option.meaning)
         for name, option in options.declared_options().items()
@@ -155,7 +155,7 @@ def simulation_options() -> str:
 
 
 def steppers() -> str:
-    """Every stepper with what it says of itself."""
+    """List every stepper with its properties."""
     head = ("stepper", "order", "contacts evaluated at", "supports", "constraints", "source")
     rows = []
     for name in registry.names(STEPPERS):
@@ -195,39 +195,43 @@ def _capital(text: str) -> str:
 
 
 def sensors() -> str:
-    """Every sensor with what it reads of a Mini Cheetah."""
+    """List every sensor with its channels on a Mini Cheetah."""
     rows, robot = [], robots.load("mini_cheetah")
     for name in registry.names(SENSORS):
-        made = registry.member_class(SENSORS, "sensor", name, Sensor)
-        sensor, units = made(), dict[str, list[str]]()
+        sensor_class = registry.member_class(SENSORS, "sensor", name, Sensor)
+        sensor, units = sensor_class(), dict[str, list[str]]()
         for channel, unit in sensor.channels(robot).items():
             units.setdefault(unit, []).append(channel)
         reads = "; ".join(
             f"{', '.join(names) if len(names) < 8 else f'{len(names)} numbers'} [{unit}]"
             for unit, names in units.items()
         )
-        own = [f for f in tables.declared_fields(made) if f not in tables.declared_fields(Sensor)]  # type: ignore[arg-type]
+        own = [
+            f
+            for f in tables.declared_fields(sensor_class)
+            if f not in tables.declared_fields(Sensor)
+        ]  # type: ignore[arg-type]
         rows.append((f"`{name}`", reads, ", ".join(own), (sensor.__doc__ or "").strip()))
     return markdown(("sensor", "channels", "its own fields", "what it is"), rows)
 
 
 def law_parameters() -> str:
-    """Every law's parameters."""
+    """List the parameters of every law."""
     return parameters("tarsus.contact.laws", Law)
 
 
 def gait_parameters() -> str:
-    """Every gait's parameters."""
+    """List the parameters of every gait."""
     return parameters("tarsus.control.gaits", Controller)
 
 
 def actuator_parameters() -> str:
-    """Every actuator model's parameters."""
+    """List the parameters of every actuator model."""
     return parameters(ACTUATORS, ActuatorModel)
 
 
 def actuator_models() -> str:
-    """Every actuator model with its summary and source."""
+    """List every actuator model with its summary and source."""
     rows = []
     for name in registry.names(ACTUATORS):
         source = registry.member_module(ACTUATORS, "actuator model", name)
@@ -238,12 +242,12 @@ def actuator_models() -> str:
 
 
 def mujoco_parameters() -> str:
-    """MuJoCo's contact and integrator, as options of a run."""
+    """List the contact and integrator options of runs in MuJoCo."""
     return "\n".join(tables.markdown(MujocoSettings)) + "\n"
 
 
 def parameters(package: str, family: type) -> str:
-    """A heading and a table for each member that declares parameters."""
+    """Write a heading and a table for each member that declares parameters."""
     parts = []
     for name in registry.names(package):
         lines = tables.markdown(registry.member_class(package, "member", name, family))  # type: ignore[arg-type]
@@ -252,8 +256,8 @@ def parameters(package: str, family: type) -> str:
     return "\n" + "\n".join(parts) + "\n"
 
 
-def cited() -> str:
-    """Every reference, by kind."""
+def list_references() -> str:
+    """List every reference by kind."""
     titles = {
         "papers": "Papers",
         "numerics": "Computing",
@@ -262,18 +266,18 @@ def cited() -> str:
     titles |= {"books": "Books and manuals", "data": "Robot data"}
     parts = []
     for shelf in references.FILES:
-        kept = vars(importlib.import_module(f"tarsus.references.{shelf}")).values()
-        rows = [(r.name, r.text()) for r in kept if isinstance(r, Reference) and r is not TARSUS]
+        members = vars(importlib.import_module(f"tarsus.references.{shelf}")).values()
+        rows = [(r.name, r.text()) for r in members if isinstance(r, Reference) and r is not TARSUS]
         parts.append(f"## {titles[shelf]}\n\n{markdown(('name', 'source'), rows)}\n")
     return "".join(parts)
 
 
 def examples() -> str:
-    """Every script of examples/ with its docstring; the site shows the script itself below."""
+    """List every script of examples/ with its docstring; the site adds the script itself."""
     parts = []
     for path in sorted(EXAMPLES.glob("*.py")):
-        said = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
-        first, _, rest = said.partition("\n")
+        docstring = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+        first, _, rest = docstring.partition("\n")
         link = f"[`examples/{path.name}`](../examples/{path.name})"
         parts.append(
             f"### {first.rstrip('.')}\n\n{rest.strip()}\n\n{link}\n\n<!-- script: {path.name} -->\n"
@@ -289,16 +293,16 @@ environments/environment.py learning/run.py policies/contract.py planning/planne
 identification/run.py sweeps/run.py
 validation/table.py comparison/laws.py engines/base.py mujoco_runs/simulation.py viewer/figure.py
 exchange/table.py parameters/declare.py references/reference.py commands/run.py
-"""  # rooms in the order of the tour, each with the file to begin with
+"""  # packages in the order of the tour, each with the file to read first
 
 
-def rooms() -> str:
-    """Every package with what it says of itself; one without a file above stands last."""
+def list_packages() -> str:
+    """List every package with the first paragraph of its docstring, in the order of READ_FIRST."""
     return _packages(SOURCE / "tarsus", READ_FIRST)
 
 
-def beside() -> str:
-    """The import packages beside `tarsus`."""
+def list_other_packages() -> str:
+    """List the other import packages of the distribution."""
     return _packages(SOURCE, "tarsus_papers/base.py tarsus_bench/speed.py tarsus_unisim/backend.py")
 
 
@@ -308,13 +312,13 @@ def _packages(folder: Path, read_first: str) -> str:
     first = {path.partition("/")[0]: f"`{path}`" for path in read_first.split()}
     rows = []
     for name in [*first, *sorted(found.keys() - first)]:
-        said = ast.get_docstring(ast.parse(found[name].read_text(encoding="utf-8"))) or ""
-        rows.append((f"`{name}`", said.partition("\n\n")[0].rstrip("."), first.get(name, "")))
+        docstring = ast.get_docstring(ast.parse(found[name].read_text(encoding="utf-8"))) or ""
+        rows.append((f"`{name}`", docstring.partition("\n\n")[0].rstrip("."), first.get(name, "")))
     return markdown(("package", "contents", "read first"), rows)
 
 
 def gallery() -> str:
-    """The page of experiments, with a picture of each in docs/pictures/NAME.png."""
+    """Write the page of experiments with the pictures docs/pictures/NAME.png."""
     text = tarsus_papers.gallery()
     for picture in sorted((DOCS / "pictures").glob("*.png")):
         heading = re.compile(rf"^## `{picture.stem}`: (.+)\n", re.MULTILINE)
@@ -334,8 +338,8 @@ clone, run `uv run tarsus --help`; in Python, `import tarsus`.
 """
 
 
-def for_machines() -> str:
-    """llms.txt: every page of the site in its order, with its title and its summary."""
+def write_llms() -> str:
+    """Write llms.txt: every page of the site in order, with its title and summary."""
     index = (DOCS / "index.md").read_text(encoding="utf-8")
     parts = [LEAD]
     for caption, names in LISTED.findall(index):
@@ -343,12 +347,12 @@ def for_machines() -> str:
         for name in names.split():
             path = DOCS / f"{name}.md"
             page = gallery() if name == "gallery" else path.read_text(encoding="utf-8")
-            title, summary = opening(page)
+            title, summary = find_title_and_summary(page)
             parts.append(f"- [{title}]({name}.md): {summary}\n")
     return "".join(parts)
 
 
-def opening(page: str) -> tuple[str, str]:
+def find_title_and_summary(page: str) -> tuple[str, str]:
     """Return a page's title and its summary: the paragraph below the title, written by hand."""
     title = TITLE.search(page)
     if title is None:
@@ -359,8 +363,8 @@ def opening(page: str) -> tuple[str, str]:
 
 TABLES: dict[str, Callable[[], str]] = {
     "log_variables": log_variables,
-    "rooms": rooms,
-    "beside": beside,
+    "packages": list_packages,
+    "other_packages": list_other_packages,
     "scenes": scenes,
     "effects": effects,
     "steppers": steppers,
@@ -372,7 +376,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "actuator_models": actuator_models,
     "actuator_parameters": actuator_parameters,
     "mujoco_parameters": mujoco_parameters,
-    "references": cited,
+    "references": list_references,
     "examples": examples,
     "urdf": lambda: file_format(URDF),
     "sdf": lambda: file_format(SDF),
@@ -383,8 +387,8 @@ TABLES: dict[str, Callable[[], str]] = {
 }
 
 
-def remade(text: str) -> str:
-    """A page with its generated tables updated."""
+def update_page(text: str) -> str:
+    """Return a page with its generated tables updated."""
 
     def table(match: re.Match[str]) -> str:
         return f"{match[1]}{TABLES[match[2]]()}{match[3]}"
@@ -393,14 +397,14 @@ def remade(text: str) -> str:
 
 
 def pages() -> dict[Path, str]:
-    """Every page with generated parts, as it should be."""
+    """Return every page with generated parts, brought up to date."""
     found = {
-        path: remade(text)
+        path: update_page(text)
         for path in sorted(DOCS.glob("*.md"))
         if MARKED.search(text := path.read_text(encoding="utf-8"))
     }
-    made = {DOCS / "gallery.md": gallery(), DOCS / "llms.txt": for_machines()}
-    return found | made
+    sensor_class = {DOCS / "gallery.md": gallery(), DOCS / "llms.txt": write_llms()}
+    return found | sensor_class
 
 
 if __name__ == "__main__":

@@ -47,23 +47,23 @@ DRAWS_BY = """() => {
 
 
 @dataclass
-class Got:
-    """What came over the page's connection, of so many frames sent."""
+class Traffic:
+    """Messages that the page received, and the number of frames sent."""
 
     messages: int = 0
     bytes: int = 0
     frames: int = 0
 
-    def take(self, payload: str | bytes) -> None:
-        """One more message."""
+    def count_message(self, payload: str | bytes) -> None:
+        """Count a message."""
         self.messages += 1
         self.bytes += len(payload)
 
 
-def measured(browser: Any, robot: str, worlds: int, size: tuple[int, int]) -> str:
-    """A row of the table."""
+def measure_row(browser: Any, robot: str, worlds: int, size: tuple[int, int]) -> str:
+    """Measure one row of the table."""
 
-    def made(choice: Choice) -> Simulation:
+    def create_simulation(choice: Choice) -> Simulation:
         return Simulation(
             robot, choice.law, controller=choice.gait, dt=choice.dt, worlds=choice.worlds, threads=2
         )
@@ -71,33 +71,37 @@ def measured(browser: Any, robot: str, worlds: int, size: tuple[int, int]) -> st
     # a live simulation, and a browser that watches it
     page = Page("speed", Address(0))
     page.set_shadows(False)
-    live, stop, got = Live(page, made, Choice("moreau", "trot", 0.0025, worlds)), [False], Got()
+    live, stop, traffic = (
+        Live(page, create_simulation, Choice("moreau", "trot", 0.0025, worlds)),
+        [False],
+        Traffic(),
+    )
 
     def draw(seconds: float) -> None:
         live.draw(seconds)
-        got.frames += 1
+        traffic.frames += 1
 
     thread = threading.Thread(target=run_loop, args=(draw, lambda: stop[0]))
     tab = browser.new_page(viewport={"width": size[0], "height": size[1]})
-    asked = tab.context.new_cdp_session(tab)
-    asked.send("Performance.enable")
+    session = tab.context.new_cdp_session(tab)
+    session.send("Performance.enable")
 
     def script() -> float:
-        found = asked.send("Performance.getMetrics")["metrics"]
+        found = session.send("Performance.getMetrics")["metrics"]
         return next(m["value"] for m in found if m["name"] == "ScriptDuration")
 
-    def counted() -> np.ndarray:
-        own = got.frames, got.messages, got.bytes, live.simulation.time
+    def read_counters() -> np.ndarray:
+        own = traffic.frames, traffic.messages, traffic.bytes, live.simulation.time
         return np.array([*own, process_time(), script(), monotonic()])
 
-    tab.on("websocket", lambda socket: socket.on("framereceived", got.take))
+    tab.on("websocket", lambda socket: socket.on("framereceived", traffic.count_message))
     tab.goto(page.url)
     thread.start()
     sleep(SETTLED)
     # what comes, and what is drawn
-    before = counted()
-    seen = tab.evaluate(COUNT, SECONDS)
-    frames, messages, content, simulated, cpu, scripted, took = counted() - before
+    before = read_counters()
+    drawn_rate = tab.evaluate(COUNT, SECONDS)
+    frames, messages, content, simulated, cpu, scripted, elapsed = read_counters() - before
     print(f"drawn by {tab.evaluate(DRAWS_BY)}", file=sys.stderr)
     # the end
     stop[0] = True
@@ -105,14 +109,14 @@ def measured(browser: Any, robot: str, worlds: int, size: tuple[int, int]) -> st
     tab.close()
     page.stop()
     return (
-        f"| {worlds} | {size[0]} x {size[1]} | {frames / took:.0f} | {1e3 * cpu / frames:.1f} |"
-        f" {messages / frames:.2g} | {content / frames / 1e3:.3g} | {simulated / took:.2f} |"
-        f" {seen:.2g} | {100 * scripted / took:.0f} % |"
+        f"| {worlds} | {size[0]} x {size[1]} | {frames / elapsed:.0f} | {1e3 * cpu / frames:.1f} |"
+        f" {messages / frames:.2g} | {content / frames / 1e3:.3g} | {simulated / elapsed:.2f} |"
+        f" {drawn_rate:.2g} | {100 * scripted / elapsed:.0f} % |"
     )
 
 
 def main() -> None:
-    """All rows."""
+    """Print all rows."""
     program = next(filter(None, map(shutil.which, ("chromium", "google-chrome"))))
     flags = [*FLAGS, *(() if "--gpu" in sys.argv else SOFTWARE)]
     library: Any = importlib.import_module("playwright.sync_api")  # of the group `browser`
@@ -120,7 +124,7 @@ def main() -> None:
         browser = running.chromium.launch(executable_path=program, args=flags)
         for worlds in (1, 1000):
             for size in (LARGE, SMALL):
-                print(measured(browser, "mini_cheetah", worlds, size), flush=True)
+                print(measure_row(browser, "mini_cheetah", worlds, size), flush=True)
         browser.close()
     print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}", file=sys.stderr)
 

@@ -23,14 +23,14 @@ EDGES = (0, 45, 90, 135, 180)  # degrees
 SEED = 1000
 
 
-def stood(policy: Policy, law: str, dt: float, trials: int) -> tuple[np.ndarray, np.ndarray]:
-    """The tilt (trials,) that each began with, degrees, and whether it stood."""
+def run_trials(policy: Policy, law: str, dt: float, trials: int) -> tuple[np.ndarray, np.ndarray]:
+    """Run the trials; return the initial tilts (trials,) in degrees, and whether each one stood."""
     # as they begin
     worlds = trial_environment(policy, law, dt, str(policy.about["terrain"]), trials)
     task = worlds.task
     assert isinstance(task, GetUp)
     course = draw_policy_trials(policy, trials, task.within + 2, SEED)
-    seen = worlds.reset(SEED)
+    observation = worlds.reset(SEED)
     q = initial_coordinates(worlds, course)
     tilt = np.degrees(np.arccos(np.clip(1 - 2 * (q[:, 4] ** 2 + q[:, 5] ** 2), -1, 1)))
     drawn = {name: getattr(course, name)[:, None] for name in ("friction", "mass")}
@@ -40,19 +40,19 @@ def stood(policy: Policy, law: str, dt: float, trials: int) -> tuple[np.ndarray,
     # the periods
     stands = np.ones(trials, bool)
     for _ in range(course.periods):
-        out = worlds.step(policy(seen))
+        out = worlds.step(policy(observation))
         stands &= ~out.terminated
-        seen = out.observation
+        observation = out.observation
     return tilt, stands
 
 
 def main() -> None:
-    """A column a class of tilts."""
+    """Print the success rate for each range of tilts."""
     policy = Policy.load(Path(sys.argv[1]))
-    given = sys.argv[2:]
-    usual = [policy.about["law"], policy.about["dt"], 1000]
-    law, dt, trials = [*given, *usual[len(given) :]]
-    tilt, stands = stood(policy, str(law), float(dt), int(trials))
+    arguments = sys.argv[2:]
+    defaults = [policy.about["law"], policy.about["dt"], 1000]
+    law, dt, trials = [*arguments, *defaults[len(arguments) :]]
+    tilt, stands = run_trials(policy, str(law), float(dt), int(trials))
     for low, high in pairwise(EDGES):
         some = (tilt >= low) & (tilt <= high)
         print(f"{low:3d} to {high:3d} degrees: {stands[some].sum():4d} of {some.sum():4d}")

@@ -21,7 +21,7 @@ from tarsus.sweeps.run import sweep
 from tarsus.sweeps.store import CHUNKS
 
 COUNT, SECONDS = 2000, 1.0  # worlds; s simulated
-ROWS, A_FILE = 1_000_000, 1000
+ROWS, ROWS_PER_FILE = 1_000_000, 1000
 TROT = {
     "fixed": {"robot": "mini_cheetah", "gait": "trot", "seconds": SECONDS},
     "vary": {
@@ -34,42 +34,46 @@ TROT = {
 }
 
 
-def by_workers(folder: Path, numbers: list[int]) -> None:
-    """The same sweep by so many processes, each time from nothing but the compiled step."""
+def measure_workers(folder: Path, numbers: list[int]) -> None:
+    """Run the same sweep with each number of processes; only the compiled step is cached."""
     sweep({**TROT, "sample": {**TROT["sample"], "count": 8}}, folder / "first", "inline")
-    print("| workers | worlds/s | chunks | seconds | beside the chunks | the whole call, s |")
+    print("| workers | worlds/s | chunks | seconds | outside chunks | total, s |")
     print("|---|---|---|---|---|---|")
     for workers in numbers:
-        began = perf_counter()
+        start_time = perf_counter()
         done = sweep(TROT, folder / f"of_{workers}", "processes", workers)
-        whole = perf_counter() - began
-        beside = 1 - done.work / (done.seconds * workers)
+        total = perf_counter() - start_time
+        outside_share = 1 - done.work / (done.seconds * workers)
         print(
             f"| {workers} | {done.worlds / done.seconds:.0f} | {done.chunks} | {done.seconds:.1f}"
-            f" | {100 * beside:.1f} % | {whole:.1f} |",
+            f" | {100 * outside_share:.1f} % | {total:.1f} |",
             flush=True,
         )
 
 
-def of_many_rows(folder: Path) -> None:
-    """Files as a sweep writes them, with numbers at random in the place of outcomes."""
+def measure_queries(folder: Path) -> None:
+    """Time queries on files as a sweep writes them, with random numbers as outcomes."""
     # a thousand files
-    made = next((folder / "first" / CHUNKS).glob("*.parquet"))
-    table, random = pq.read_table(made), np.random.default_rng(1)
+    source = next((folder / "first" / CHUNKS).glob("*.parquet"))
+    table, random = pq.read_table(source), np.random.default_rng(1)
     many = folder / "many" / CHUNKS
     many.mkdir(parents=True)
-    rows = pa.concat_tables([table] * -(-A_FILE // len(table))).slice(0, A_FILE)
+    rows = pa.concat_tables([table] * -(-ROWS_PER_FILE // len(table))).slice(0, ROWS_PER_FILE)
     numbers = [name for name in rows.column_names if pa.types.is_float64(rows[name].type)]
-    for k in range(ROWS // A_FILE):
-        own = rows.set_column(
-            rows.column_names.index("sample"), "sample", pa.array(np.arange(A_FILE) + k * A_FILE)
+    for k in range(ROWS // ROWS_PER_FILE):
+        rows_of_file = rows.set_column(
+            rows.column_names.index("sample"),
+            "sample",
+            pa.array(np.arange(ROWS_PER_FILE) + k * ROWS_PER_FILE),
         )
         for name in numbers:
-            at = own.column_names.index(name)
-            own = own.set_column(at, name, pa.array(random.standard_normal(A_FILE)))
-        pq.write_table(own, many / f"{k:06d}.parquet", compression="zstd")
+            at = rows_of_file.column_names.index(name)
+            rows_of_file = rows_of_file.set_column(
+                at, name, pa.array(random.standard_normal(ROWS_PER_FILE))
+            )
+        pq.write_table(rows_of_file, many / f"{k:06d}.parquet", compression="zstd")
     # what is asked of them
-    begun = {
+    queries = {
         "count": lambda: run_sql(many.parent, "SELECT count(*) FROM rows"),
         "three outcomes by whether it fell": lambda: run_sql(
             many.parent,
@@ -82,20 +86,20 @@ def of_many_rows(folder: Path) -> None:
         "a page": lambda: report(many.parent),
     }
     size = sum(path.stat().st_size for path in many.iterdir()) / 1e6
-    print(f"\n{ROWS:,} rows, {ROWS // A_FILE} files, {size:.0f} MB")
+    print(f"\n{ROWS:,} rows, {ROWS // ROWS_PER_FILE} files, {size:.0f} MB")
     print("\n| question | s |\n|---|---|")
-    for name, ask in begun.items():
-        began = perf_counter()
-        ask()
-        print(f"| {name} | {perf_counter() - began:.2f} |", flush=True)
+    for name, query in queries.items():
+        start_time = perf_counter()
+        query()
+        print(f"| {name} | {perf_counter() - start_time:.2f} |", flush=True)
 
 
 def main() -> None:
     numbers = [int(text) for text in sys.argv[1:]] or [1, 2]
     print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores\n")
-    with TemporaryDirectory() as place:
-        by_workers(Path(place), numbers)
-        of_many_rows(Path(place))
+    with TemporaryDirectory() as folder:
+        measure_workers(Path(folder), numbers)
+        measure_queries(Path(folder))
 
 
 if __name__ == "__main__":

@@ -44,7 +44,7 @@ def test_figures_are_up_to_date_and_shown() -> None:
 def test_every_page_has_a_summary(make_docs: ModuleType) -> None:
     """Below its title: plain text of one or two sentences, which llms.txt shows."""
     for path in (ROOT / "docs").glob("*.md"):
-        title, summary = make_docs.opening(path.read_text(encoding="utf-8"))
+        title, summary = make_docs.find_title_and_summary(path.read_text(encoding="utf-8"))
         assert title, path.name
         assert 20 < len(summary) <= 150 and summary.endswith("."), f"{path.name}: {summary}"
         assert "](" not in summary and not summary.startswith(("|", "`", "<")), path.name
@@ -74,7 +74,7 @@ def test_generated_tables_are_used_and_terminated(make_docs: ModuleType) -> None
 @pytest.mark.parametrize("kind", ["with cut joints", "with every sensor"])
 def test_the_conventions_page_lists_all_log_variables(kind: str, make_docs: ModuleType) -> None:
     """Variables, labels and dimensions, in backticks below the heading `Log`."""
-    log = make_docs.log() if kind == "with cut joints" else sensed_run()
+    log = make_docs.simulate_log() if kind == "with cut joints" else sensed_run()
     page = (ROOT / "docs" / "conventions.md").read_text(encoding="utf-8").partition("## Log")[2]
     names = {
         re.sub(r"^(sensed|channel)_.*", r"\1_NAME", str(n)) for n in (*log.variables, *log.dims)

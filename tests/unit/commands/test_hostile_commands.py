@@ -43,7 +43,7 @@ def test_hostile_parameters_are_rejected_or_harmless(kind: str, fuzz: ModuleType
         except TarsusError:
             continue  # heightfield and surface cannot do without heights
         for p in declared_fields(type(member)).values():
-            for value in fuzz.hostile_values(p):
+            for value in fuzz.yield_hostile_values(p):
                 try:
                     changed = set_parameters({kind: member}, [f"{p.name}={value}"])[kind]
                 except TarsusError as error:
@@ -59,7 +59,7 @@ def test_hostile_parameters_are_rejected_or_harmless(kind: str, fuzz: ModuleType
 def test_hostile_options_are_rejected_in_one_sentence(
     fuzz: ModuleType, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    lines = [line for line in fuzz.command_lines() if "--set" not in line]
+    lines = [line for line in fuzz.list_command_lines() if "--set" not in line]
     for line in random.Random(0).sample(lines, 200):
         try:
             cli.parse_command(line).check_names()

@@ -235,6 +235,6 @@ def test_invalid_file_names_are_not_robots() -> None:
 def test_a_hundred_mutated_files_cause_no_crash(tmp_path: Path) -> None:
     command = [sys.executable, ROOT / "tools" / "fuzz.py", "--kind", "small", "--seed", "11"]
     done = subprocess.run(
-        [*command, "--count", "100", "--kept", tmp_path], capture_output=True, text=True
+        [*command, "--count", "100", "--fault-folder", tmp_path], capture_output=True, text=True
     )
     assert done.returncode == 0, done.stdout + done.stderr
