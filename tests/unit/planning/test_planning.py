@@ -241,7 +241,7 @@ def test_mppi_is_the_mean_under_weighted_samples() -> None:
 
 def test_cem_finds_a_minimum_and_keeps_exploring() -> None:
     goal = np.random.default_rng(4).normal(size=(3, 2))
-    method = CEM(samples=300, rounds=40, noise=1.0, least=0.01)
+    method = CEM(samples=300, rounds=40, noise=1.0, min_spread=0.01)
     begin = Proposal(np.zeros((3, 2)), np.ones((3, 2)))
 
     def costs(x: np.ndarray) -> np.ndarray:

@@ -104,7 +104,7 @@ class FacePair:
             return self._clip_edge(a, b, da, db, SX(row // 4)) if row < 8 else self._corner(a, b)
         kind = ca.floor(row / 4)
         k = row - 4 * kind
-        a, b, da, db = (_of_four(k, *column) for column in zip(*EDGES, strict=True))
+        a, b, da, db = (_select_of_four(k, *column) for column in zip(*EDGES, strict=True))
         cut, corner = self._clip_edge(a, b, da, db, kind), self._corner(a, b)
         is_corner = kind == 2
         point, exists = (ca.if_else(is_corner, *both) for both in zip(corner, cut, strict=True))
@@ -283,7 +283,7 @@ def _last(k: SX, orders: tuple[tuple[SX, SX, SX], ...]) -> SX:
     return ca.if_else(k == 2, ca.vertcat(*orders[2]), ca.vertcat(*orders[0]))
 
 
-def _of_four(k: SX, *values: int) -> SX:
+def _select_of_four(k: SX, *values: int) -> SX:
     value = SX(values[0])
     for n in (1, 2, 3):
         value = ca.if_else(k == n, values[n], value)
