@@ -217,12 +217,12 @@ def unknown_name_error(kind: str, name: object, known: Iterable[str]) -> Unknown
     return UnknownName(f"there is no {kind} named {shown}; {hint}", name)
 
 
-def branching_error(who: str) -> Unsupported:
+def branching_error(function: str) -> Unsupported:
     """Create an error for a function that branches in Python on a symbol."""
     return Unsupported(
-        f"{who} branches with Python's `if`, `and` or `max` on a symbol: use ca.if_else,"
+        f"{function} branches with Python's `if`, `and` or `max` on a symbol: use ca.if_else,"
         " ca.logic_and or ca.fmax.",
-        who,
+        function,
     )
 
 

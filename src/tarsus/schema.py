@@ -36,11 +36,11 @@ class Rule(ABC):
 
 @dataclass(frozen=True)
 class NumberRule(Rule):
-    """A finite number in a closed range; an integer if `whole`."""
+    """A finite number in a closed range; an integer if `integer`."""
 
     low: float = -math.inf
     high: float = math.inf
-    whole: bool = False
+    integer: bool = False
 
     def check(self, name: str, value: Any) -> None:
         number = hasattr(value, "__float__") and not hasattr(value, "__len__")
@@ -50,9 +50,9 @@ class NumberRule(Rule):
             exact = float(value)
         except (OverflowError, TypeError, ValueError):
             raise invalid_entry(name, "a number", value) from None
-        whole = not self.whole or (exact.is_integer() and abs(exact) <= MAX_INTEGER)
+        whole = not self.integer or (exact.is_integer() and abs(exact) <= MAX_INTEGER)
         if not (math.isfinite(exact) and whole and self.low <= exact <= self.high):
-            kind = "a whole number" if self.whole else "a finite number"
+            kind = "a whole number" if self.integer else "a finite number"
             ends = f" from {self.low:g} to {self.high:g}" if self.low > -math.inf else ""
             raise invalid_entry(name, f"{kind}{ends}", value)
 

@@ -106,7 +106,7 @@ class Bench(Command):
 
         # on a GPU, part after part
         if self.device == "cuda":
-            say = (lambda text: None) if self.output.quiet else _say
+            say = (lambda text: None) if self.output.quiet else _print_progress
             results = cuda_bench(self.budget, say, self._write)
             print_json(results) if self.json else report.print_parts(results)
             return FAILED if results["failed"] else 0
@@ -115,18 +115,21 @@ class Bench(Command):
         print_figures: Any
         with self.progress() as progress:
             if self.laws:
-                figures, print_figures = law_costs(progress.say), report.print_laws
+                figures, print_figures = law_costs(progress.show_stage), report.print_laws
             elif self.walks:
-                figures, print_figures = walk_costs(progress.say), report.print_walks
+                figures, print_figures = walk_costs(progress.show_stage), report.print_walks
             elif self.whole:
                 names = self._robot_names() or ROBOTS
-                figures, print_figures = whole_costs(names, progress.say), report.print_whole
+                figures, print_figures = whole_costs(names, progress.show_stage), report.print_whole
             elif self.robots is not None:
-                figures, print_figures = self._speeds(progress.say), report.print_robots
+                figures, print_figures = self._speeds(progress.show_stage), report.print_robots
             elif self.learning:
-                figures, print_figures = _measure_learning(progress.say), report.print_learning
+                figures, print_figures = (
+                    _measure_learning(progress.show_stage),
+                    report.print_learning,
+                )
             else:
-                figures, print_figures = speed.bench(progress.say), report.print_speed
+                figures, print_figures = speed.bench(progress.show_stage), report.print_speed
         print_json(figures) if self.json else print_figures(figures)
         if self.history is not None:
             append(self.history, figures)
@@ -176,7 +179,7 @@ class Bench(Command):
 
         names = None if self.engines is None else registry.split_names(self.engines)
         with self.progress() as progress:
-            results = bench_peers(names, progress=progress.say)
+            results = bench_peers(names, progress=progress.show_stage)
         self._write(results)
         print_json(results) if self.json else print_peers(results)
         return 0
@@ -204,7 +207,7 @@ class Bench(Command):
 
         names = None if self.engines is None else registry.split_names(self.engines)
         with self.progress() as progress:
-            results = measure(names, progress=progress.say)
+            results = measure(names, progress=progress.show_stage)
         self._write(results)
         print_json(results) if self.json else print_precision(results)
         if self.figures is not None:
@@ -231,6 +234,6 @@ def _measure_learning(say: Callable[[str], None]) -> dict[str, Any]:
     return learning_costs(learn, say)
 
 
-def _say(text: str) -> None:
+def _print_progress(text: str) -> None:
     """Print progress to standard error, even without a terminal, because the run takes minutes."""
     print(text, file=sys.stderr, flush=True)

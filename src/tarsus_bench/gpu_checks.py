@@ -28,16 +28,16 @@ MIN_PROBABILITY = 1e-3  # p-value below which two samples have different distrib
 PRECISION = {32: "float32", 64: "float64"}
 
 
-def processor_twin(of: Backend, lanes: int | None = 1) -> Worlds:
+def processor_twin(backend: Backend, lanes: int | None = 1) -> Worlds:
     """Copy a program and its registers to the CPU."""
-    twin = Worlds(of.program, of.count, bits=of.target.bits, lanes=lanes)
-    for register in of.program.persistent:
-        twin.set(register.name, of.get(register.name))
+    twin = Worlds(backend.program, backend.count, bits=backend.target.bits, lanes=lanes)
+    for register in backend.program.persistent:
+        twin.set(register.name, backend.get(register.name))
     return twin
 
 
 def create_thrown_worlds(
-    device: Launcher, bits: int, worlds: int, gait: str = "trot", wild: float = 1.0
+    device: Launcher, bits: int, worlds: int, gait: str = "trot", velocity_scale: float = 1.0
 ) -> Simulation:
     """Simulate Mini Cheetah in many worlds with random initial heights, tilts and velocities.
 
@@ -51,7 +51,7 @@ def create_thrown_worlds(
         Number of worlds.
     gait
         Name of the controller.
-    wild
+    velocity_scale
         Scale of all random numbers [1].
     """
     sim = Simulation(
@@ -60,10 +60,10 @@ def create_thrown_worlds(
     random = np.random.default_rng(1)
     q, u = (
         sim.backend.get("q").astype(float),
-        random.normal(size=(worlds, 18)) * wild * ([0.3] * 6 + [1.0] * 12),
+        random.normal(size=(worlds, 18)) * velocity_scale * ([0.3] * 6 + [1.0] * 12),
     )
-    q[:, 2] += wild * random.uniform(0, 0.1, worlds)
-    tilt = Rotation.from_rotvec(0.3 * wild * random.normal(size=(worlds, 3)))
+    q[:, 2] += velocity_scale * random.uniform(0, 0.1, worlds)
+    tilt = Rotation.from_rotvec(0.3 * velocity_scale * random.normal(size=(worlds, 3)))
     q[:, 3:7] = tilt.as_quat(scalar_first=True)
     sim.set(q=q, u=u)
     return sim
@@ -77,9 +77,9 @@ def compare_trots(device: Launcher, bits: int, worlds: int, steps: int) -> dict[
     number format cannot resolve more.
     """
     # a trot on the device, on one lane of the CPU, and there with a change of the last bit
-    sim = create_thrown_worlds(device, bits, worlds, wild=0.3)
+    sim = create_thrown_worlds(device, bits, worlds, velocity_scale=0.3)
     nudged, twin = processor_twin(sim.backend), processor_twin(sim.backend)
-    together = create_thrown_worlds(device, bits, worlds, wild=0.3)
+    together = create_thrown_worlds(device, bits, worlds, velocity_scale=0.3)
     nudged.set("q", np.nextafter(nudged.get("q"), np.inf, dtype=nudged.dtype))
     measured, expected, other = (w.record(steps) for w in (sim.backend, twin, nudged))
     # the same steps in one launch

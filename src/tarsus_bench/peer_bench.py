@@ -60,9 +60,9 @@ class _Runner:
     engine: str
     variant: str
     process: EngineProcess
-    about: dict[str, Any] = field(default_factory=dict)
+    metadata: dict[str, Any] = field(default_factory=dict)
     failed: dict[str, str] = field(default_factory=dict)
-    found: dict[float, dict[str, Any]] = field(default_factory=dict)
+    results: dict[float, dict[str, Any]] = field(default_factory=dict)
     steps: dict[float, int] = field(default_factory=dict)
     times: dict[float, list[float]] = field(default_factory=dict)
     servo: dict[float, list[float]] = field(default_factory=dict)
@@ -118,7 +118,7 @@ def bench_peers(
                 "engine": runner.engine,
                 "variant": runner.variant,
                 "meaning": classes[runner.engine].variants[runner.variant],
-                **runner.about,
+                **runner.metadata,
                 "failed": runner.failed,
             }
             for runner in runners
@@ -181,15 +181,15 @@ def _describe_settings(stand: PeerCase, sizes: PeerSizes, core: int | None) -> d
 def _trace(runner: _Runner, cases: Any, sizes: PeerSizes) -> None:
     """Build and simulate every case and step size, and compute errors; only build batches."""
     for dt in sizes.dts:
-        results = runner.found[dt] = {}
+        results = runner.results[dt] = {}
         for name in sizes.cases:
             case = cases[name]
             key = f"{name}, {1e3 * dt:g} ms"
             try:
-                if runner.about.get("worlds", 1) > 1 and name != STANDING:
+                if runner.metadata.get("worlds", 1) > 1 and name != STANDING:
                     continue  # batches are only timed
                 about = runner.process.ask(TIMEOUT, "build", key, case.work(dt))
-                runner.about = runner.about or about
+                runner.metadata = runner.metadata or about
                 if about["worlds"] > 1:
                     continue
                 q, u = runner.process.ask(TIMEOUT, "trace", key, sizes.share * case.seconds)
@@ -218,7 +218,7 @@ def _take_time(runners: list[_Runner], sizes: PeerSizes, progress: Progress) -> 
                     runner.failed[key] = str(error)
                     continue
                 if k == 0:
-                    whole = (each + servo) * runner.about["worlds"]
+                    whole = (each + servo) * runner.metadata["worlds"]
                     runner.steps[dt] = max(20, round(sizes.block / max(whole, 1e-9)))
                 else:
                     runner.times.setdefault(dt, []).append(each)
@@ -241,5 +241,5 @@ def _rows(runner: _Runner, first: _Runner, sizes: PeerSizes) -> Iterator[dict[st
                 median(a / b for a, b in zip(theirs, times, strict=True)) if paired else None
             ),
             "servo_in_python_seconds": median(runner.servo[dt]) if times else None,
-            **runner.found[dt],
+            **runner.results[dt],
         }

@@ -61,7 +61,7 @@ class EngineServer:
         return {
             "settings": engine.settings(),
             "mass": engine.mass(),
-            "own_servo": engine.own_servo,
+            "has_own_servo": engine.has_own_servo,
             "worlds": engine.worlds,
         }
 
@@ -120,7 +120,7 @@ class EngineServer:
 
 def _measure_servo_time(engine: PeerSession, steps: int) -> float:
     """Measure the processor time of a servo in Python over some steps, s."""
-    if engine.own_servo:
+    if engine.has_own_servo:
         return 0.0
     began = process_time()
     for _ in range(steps):

@@ -81,7 +81,7 @@ def _print_engines(console: Console, results: dict[str, Any]) -> None:
         name = f"{engine['engine']} {engine['variant']}".strip()
         console.print(f"\n[bold]{name}[/]: {engine['meaning']}")
         if "mass" in engine:
-            servo = "computed by the simulator" if engine["own_servo"] else "computed in Python"
+            servo = "computed by the simulator" if engine["has_own_servo"] else "computed in Python"
             console.print(
                 f"  mass {engine['mass']:.4f} kg; servo {servo}; {engine['worlds']} worlds"
             )

@@ -147,11 +147,11 @@ def print_walks(results: dict[str, Any]) -> None:
         ("512 worlds, one thread: float64, float32", _batches),
         ("with controller: one world", lambda row: f"{row['with_controller']['one_world']:.2f}x"),
         ("512 worlds, one thread", lambda row: _batches(row["with_controller"])),
-        ("µs per step: MuJoCo, one, many", lambda row: _three_times(row["microseconds"])),
+        ("µs per step: MuJoCo, one, many", lambda row: _format_three_times(row["microseconds"])),
         ("distance / m: MuJoCo, Tarsus, replay", lambda row: _distances(row["distance"])),
-        ("iterations: mean, 99 %, max.", lambda row: _three_counts(row["solver"]["one"])),
-        ("of 512 worlds, float64", lambda row: _three_counts(row["solver"]["batch"])),
-        ("of 512 worlds, float32", lambda row: _three_counts(row["solver"]["batch32"])),
+        ("iterations: mean, 99 %, max.", lambda row: _format_three_counts(row["solver"]["one"])),
+        ("of 512 worlds, float64", lambda row: _format_three_counts(row["solver"]["batch"])),
+        ("of 512 worlds, float32", lambda row: _format_three_counts(row["solver"]["batch32"])),
         ("unconverged steps", lambda row: _unconverged(row["solver"])),
     )
     _print_robots(table, cells, results)
@@ -185,9 +185,12 @@ def print_whole(results: dict[str, Any]) -> None:
         ("µs per step: one, many, float32", _tarsus_times),
         ("contacts per step: MuJoCo, Tarsus", _contacts),
         ("height of the trunk at the end / m: MuJoCo, Tarsus", _heights),
-        ("iterations: mean, max., of one world", lambda row: _two_counts(row["solver"]["one"])),
-        ("of many, float64", lambda row: _two_counts(row["solver"]["batch"])),
-        ("of many, float32", lambda row: _two_counts(row["solver"]["batch32"])),
+        (
+            "iterations: mean, max., of one world",
+            lambda row: _format_two_counts(row["solver"]["one"]),
+        ),
+        ("of many, float64", lambda row: _format_two_counts(row["solver"]["batch"])),
+        ("of many, float32", lambda row: _format_two_counts(row["solver"]["batch32"])),
         ("unconverged steps", lambda row: _unconverged(row["solver"])),
         ("first compilation / s of CPU time", lambda row: f"{row['first_compilation']:.1f}"),
     )
@@ -244,7 +247,7 @@ def _heights(row: dict[str, Any]) -> str:
     return f"{row['mujoco']['height']:.4f}, {row['solver']['one']['height']:.4f}"
 
 
-def _two_counts(count: dict[str, float]) -> str:
+def _format_two_counts(count: dict[str, float]) -> str:
     return f"{count['mean']:.2f}, {count['most']:.0f}"
 
 
@@ -254,7 +257,7 @@ def _batches(row: dict[str, Any] | None) -> str:
     return f"{row['batch']:.1f}x, {row['batch32']:.1f}x"
 
 
-def _three_times(micro: dict[str, float]) -> str:
+def _format_three_times(micro: dict[str, float]) -> str:
     return f"{micro['peer']:.2f}, {micro['one']:.2f}, {micro['batch']:.3f}"
 
 
@@ -262,7 +265,7 @@ def _distances(distance: dict[str, float]) -> str:
     return ", ".join(f"{distance[name]:.2f}" for name in ("mujoco", "tarsus", "replayed"))
 
 
-def _three_counts(count: dict[str, float]) -> str:
+def _format_three_counts(count: dict[str, float]) -> str:
     return f"{count['mean']:.2f}, {count['percentile_99']:.0f}, {count['most']:.0f}"
 
 

@@ -46,9 +46,9 @@ PIPES = 2  # vector instructions per cycle that the instruction bound assumes
 Times = dict[str, list[float]]  # seconds per world-step of each row, one value per round
 
 
-def ratio(times: Times, slow: str, fast: str) -> float:
+def ratio(times: Times, numerator: str, denominator: str) -> float:
     """Compute the median ratio of two times over the rounds."""
-    return median(a / b for a, b in zip(times[slow], times[fast], strict=True))
+    return median(a / b for a, b in zip(times[numerator], times[denominator], strict=True))
 
 
 def bench(progress: Callable[[str], None] = lambda text: None) -> dict[str, Any]:

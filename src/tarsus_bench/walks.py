@@ -150,18 +150,18 @@ def count_iterations(simulation: Simulation, seconds: float) -> tuple[dict[str, 
 def measure(
     peer: Replay,
     loops: dict[str, Batch],
-    again: dict[str, ReplayedRun],
+    replayed: dict[str, ReplayedRun],
     progress: Callable[[str], None],
 ) -> Times:
     """Measure the seconds per world-step of all rows in interleaved rounds."""
     times: Times = {"peer": []} | {row: [] for name in loops for row in (name, f"{name}_loop")}
     for k in range(ROUNDS):
         progress(f"round {k + 1} of {ROUNDS}")
-        times["one"].append(median(again["one"].time() for _ in range(3)))
+        times["one"].append(median(replayed["one"].time() for _ in range(3)))
         times["peer"].append(median(peer.rollout() for _ in range(3)))
         times["one_loop"].append(median(loops["one"].time(SECONDS) for _ in range(3)))
         for row in BATCHES:
-            times[row].append(again[row].time())
+            times[row].append(replayed[row].time())
             times[f"{row}_loop"].append(loops[row].time(BATCH_SECONDS))
     return times
 

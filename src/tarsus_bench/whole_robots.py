@@ -103,7 +103,7 @@ def cost(robot: Robot, name: str, progress: Callable[[str], None]) -> dict[str, 
         "microseconds": {row: 1e6 * median(values) for row, values in times.items()},
         "first_compilation": compiled,
         "solver": solver,
-        "mujoco": peer.at_end(),
+        "mujoco": peer.measure_end(),
     }
 
 
@@ -197,7 +197,7 @@ class Peer:
         signal = np.array(robot.signals["stand"][0])
         return Peer(Replay(model, states, np.tile(signal, (round(SECONDS / DT), 1))))
 
-    def at_end(self) -> dict[str, float]:
+    def measure_end(self) -> dict[str, float]:
         """Measure the mean number of contacts and the final height of the first world."""
         model, contacts = self.replay.model, list[int]()
         worlds = MujocoWorlds([model])

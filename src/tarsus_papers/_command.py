@@ -44,7 +44,7 @@ class Reproduce(Command):
             return self._list()
         wanted = [part.strip() for part in self.parts.split(",") if part.strip()]
         with self.progress() as progress:
-            say = _print_progress if not (self.json or self.output.quiet) else progress.say
+            say = _print_progress if not (self.json or self.output.quiet) else progress.show_stage
             record = tarsus_papers.reproduce(self.name, self.out, wanted, self.quick, say)
         files = [self.out / f"{self.name}.{kind}" for kind in ("html", "json")]
         failures = tarsus_papers.failed_checks(record)

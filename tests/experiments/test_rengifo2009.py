@@ -35,13 +35,13 @@ def test_a_landing_is_the_solution_of_eqn_3(k_p: float, k_v: float) -> None:
         return y[0] if t > form.turn else -1.0
 
     surfaces.terminal = True  # type: ignore[attr-defined]
-    end = 1.1 * form.back
+    end = 1.1 * form.return_time
     found = solve_ivp(
         rate, (0, end), [0, -0.7], "LSODA", rtol=1e-10, atol=1e-13, events=surfaces,
         dense_output=True, max_step=end / 400,
     )  # fmt: skip
-    assert found.t_events[0] == pytest.approx(form.back, rel=1e-4)
-    time = np.linspace(0, 0.99 * form.back, 300)
+    assert found.t_events[0] == pytest.approx(form.return_time, rel=1e-4)
+    time = np.linspace(0, 0.99 * form.return_time, 300)
     height, speed = found.sol(time)
     assert height.min() == pytest.approx(-form.depth, rel=1e-4)
     np.testing.assert_allclose(form.height(time), height, atol=1e-5 * form.depth)
@@ -61,7 +61,7 @@ def test_restitution_is_a_function_of_k_p_over_k_v_squared() -> None:
 
 def test_without_k_p_a_landing_ends_v_over_k_v_deep() -> None:
     form = Landing(0.0, 250.0, 0.5)
-    assert form.depth == 0.002 and form.back == np.inf and form.restitution == 0
+    assert form.depth == 0.002 and form.return_time == np.inf and form.restitution == 0
     assert form.height(np.array([10.0]))[0] == pytest.approx(-0.002)
 
 

@@ -101,7 +101,7 @@ def secondary_gaps(
             heights[c.name] = bounds.height_and_z(center, *ground)
         spans = deepest_spans(geometry, kin, terrain, heights, builder)
     pairs = deepest_pairs(geometry, kin, builder) if geometry.pairs else None
-    all_gaps = [*gaps, *(deepest.least for deepest in (spans, pairs) if deepest is not None)]
+    all_gaps = [*gaps, *(deepest.min_gap for deepest in (spans, pairs) if deepest is not None)]
     return SecondaryGaps(gaps, minimum(all_gaps), pairs, spans, known_points)
 
 
@@ -174,16 +174,16 @@ class BodyPoints:
         )
 
 
-def group_candidates(geometry: Geometry, spotted: Collection[str]) -> list[BodyPoints]:
+def group_candidates(geometry: Geometry, separate: Collection[str]) -> list[BodyPoints]:
     """Group the secondary candidates by body, where a body has at least MIN_GROUP of them.
 
     The ball of a group must contain all edges and faces between its candidates. Candidates with
-    separate closest points (`spotted`), and those that an edge or face joins to a primary
+    separate closest points (`separate`), and those that an edge or face joins to a primary
     candidate, are therefore in no group.
     """
     # a candidate joined to one in no group is in none either
     secondary = [geometry.candidates[i] for i in geometry.secondary]
-    alone = {geometry.candidates[i].name for i in geometry.primary} | set(spotted)
+    alone = {geometry.candidates[i].name for i in geometry.primary} | set(separate)
     joined = [{*span.ends, *filter(None, span.opposite_ends)} for span in geometry.spans]
     while more := {n for names in joined if names & alone for n in names} - alone:
         alone |= more

@@ -122,7 +122,7 @@ class SecondaryGaps:
     ----------
     candidates : list of SX
         Gaps of the secondary candidates, m.
-    least : SX
+    min_gap : SX
         Least gap of all secondary contacts, m.
     pairs, spans : DeepestContacts or None
         The deepest pairs and spans, if the geometry has any.
@@ -131,13 +131,13 @@ class SecondaryGaps:
     """
 
     candidates: list[SX]
-    least: SX
+    min_gap: SX
     pairs: DeepestContacts | None = None
     spans: DeepestContacts | None = None
     ellipsoid_points: EllipsoidPoints = field(default_factory=dict)
 
     @property
-    def others(self) -> list[DeepestContacts]:
+    def pairs_and_spans(self) -> list[DeepestContacts]:
         """The deepest pairs and spans, whichever exist."""
         return [deepest for deepest in (self.pairs, self.spans) if deepest is not None]
 

@@ -84,7 +84,7 @@ class DeepestContacts:
         return values | {"touching": self.touching} | rest
 
     @property
-    def least(self) -> SX:
+    def min_gap(self) -> SX:
         """Least gap, m."""
         return reduce(ca.fmin, self.gaps)
 

@@ -66,7 +66,7 @@ class EdgeBounds:
         Decides which gaps close.
     rate : SX
         Largest change of the height above ground per distance traveled.
-    shrunk : SX
+    min_distance_ratio : SX
         Least distance divided by the height above ground.
     solid : bool
         Whether the ground is a solid rather than a height field.
@@ -74,7 +74,7 @@ class EdgeBounds:
 
     geometry: Geometry
     rate: SX
-    shrunk: SX
+    min_distance_ratio: SX
     solid: bool
 
     @staticmethod
@@ -91,7 +91,7 @@ class EdgeBounds:
 
     def may_touch_ball(self, height: SX, radius: float | SX) -> SX:
         """Return 1 if a ball of this radius, m, at a height from `height_and_z` may touch."""
-        return self.geometry.closes(self.shrunk * height - radius - NEAR_GAP)
+        return self.geometry.closes(self.min_distance_ratio * height - radius - NEAR_GAP)
 
     def near_flags(self, heights: Mapping[str, tuple[SX, SX]]) -> list[SX]:
         """Return a flag for each group of edges, rim and face: 1 if any of it may touch.
@@ -112,7 +112,7 @@ class EdgeBounds:
         if span.round:
             return self.may_touch_ball(heights[span.ends[0]][0], float(np.linalg.norm(span.half)))
         if span.is_face:
-            half_width = self.shrunk * self.rate * float(np.linalg.norm(span.across))
+            half_width = self.min_distance_ratio * self.rate * float(np.linalg.norm(span.across))
             return self.may_touch(
                 [span.ends, span.opposite_ends],
                 span.part,

@@ -366,7 +366,7 @@ def _pair_contact(
             chosen = boxes.row == row
             parts = zip(vars(other_contact).values(), vars(contact).values(), strict=True)
             contact = type(contact)(*(ca.if_else(chosen, new, old) for new, old in parts))
-        contacts[1] = PairContact.on_box(one, contact, slot.radius)
+        contacts[1] = PairContact.of_capsule_and_box(one, contact, slot.radius)
     if 2 in kinds:
         first = Block(middle, ca.mtimes(body.rotation, boxes.first), half)
         contacts[2] = PairContact.of_boxes(first, box, boxes.row)

@@ -43,7 +43,7 @@ class JointFlags(Group):
         }
 
     @property
-    def changed(self) -> list[str]:
+    def changed_options(self) -> list[str]:
         """Options that differ from their defaults, as the user types them."""
         names = [f.name for f in fields(self) if getattr(self, f.name) != f.default]
         return [f"--{name.replace('_', '-')}" for name in names]

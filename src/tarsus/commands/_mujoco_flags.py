@@ -38,10 +38,10 @@ class MujocoFlags(Group):
     def check(self) -> None:
         """Raise TarsusError for a setting that MuJoCo does not have."""
         if self.mujoco is not None or self.mujoco_set:
-            self.shown.custom_settings()
+            self.selection.custom_settings()
 
     @property
-    def shown(self) -> SettingsSelection:
+    def selection(self) -> SettingsSelection:
         """Selected settings."""
         from tarsus.mujoco_runs.settings import SHOWN, SettingsSelection, parse_names
 

@@ -61,7 +61,7 @@ class Progress:
             self._bar.stop()
             self._bar = None
 
-    def say(self, text: str) -> None:
+    def show_stage(self, text: str) -> None:
         """Show the next stage, whose duration is unknown."""
         self._stage = text
         if self._bar is not None:

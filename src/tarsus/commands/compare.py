@@ -100,11 +100,11 @@ class Compare(Command):
         material = {name: value for name, value in options.items() if value is not None}
         bars, search = not self.no_bars, not self.no_search
         extra = laws.CompareOptions(
-            material, bars, search, self.joints.options, self.settings.shown
+            material, bars, search, self.joints.options, self.settings.selection
         )
         with self.progress() as progress:
             runs = laws.compare(
-                robot, self.laws, dts, self.duration, self.gait, progress.say, extra
+                robot, self.laws, dts, self.duration, self.gait, progress.show_stage, extra
             )
         if self.out:
             self.out.mkdir(parents=True, exist_ok=True)

@@ -51,7 +51,7 @@ class Demo(Command):
         robot = robots.load(ROBOT)
         parts = {
             "trot": _run_trot,
-            "laws": partial(_run_laws, self.settings.shown),
+            "laws": partial(_run_laws, self.settings.selection),
             "worlds": _run_worlds,
         }
         printers = {"trot": _print_trot, "laws": _print_laws, "worlds": _print_worlds}
@@ -73,7 +73,7 @@ def _run_trot(robot: Any, progress: Progress) -> tuple[dict[str, Any], Any]:
     from tarsus.simulation.recording.summary import summary
     from tarsus.simulation.simulation import Simulation
 
-    progress.say("compiling Mini Cheetah, its gait and a contact law")
+    progress.show_stage("compiling Mini Cheetah, its gait and a contact law")
     start = time.perf_counter()
     simulation = Simulation(robot, controller="trot")
     compile_seconds = time.perf_counter() - start
@@ -106,7 +106,7 @@ def _run_laws(mujoco: Any, robot: Any, progress: Progress) -> tuple[list[dict[st
     named |= {name: settings for name, (settings, _) in mujoco.for_robot(robot).items()}
     rows = []
     for name, law in named.items():
-        progress.say(f"the same trot under {name}")
+        progress.show_stage(f"the same trot under {name}")
         create, _ = laws.simulation_factory(robot, "trot", law, {})
         run = laws.run_law(name, create(0.0025), LAW_DURATION)
         settings = {} if run.settings is None else {"settings": asdict(run.settings)}
@@ -148,13 +148,13 @@ def _run_worlds(robot: Any, progress: Progress) -> tuple[dict[str, Any], None]:
     from tarsus.processes import usable_cores
     from tarsus.simulation.simulation import Simulation
 
-    progress.say(f"compiling for {WORLDS} worlds")
+    progress.show_stage(f"compiling for {WORLDS} worlds")
     threads, trunk = usable_cores(), robot.body_names[0]
     batch = Simulation(robot, controller="trot", worlds=WORLDS, threads=threads, pushes=trunk)
     weights = np.linspace(0.0, MAX_PUSH, WORLDS)
     force = robot.mass * 9.81 * weights
     # trot, push, count who is still upright
-    progress.say(f"pushing {WORLDS} trotting robots")
+    progress.show_stage(f"pushing {WORLDS} trotting robots")
     start = time.perf_counter()
     batch.advance(BEFORE)
     batch.set(push={trunk: np.column_stack([0 * force, force, 0 * force])})

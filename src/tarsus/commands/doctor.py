@@ -29,7 +29,7 @@ class Doctor(Command):
 
     def execute(self) -> int:
         with self.progress() as progress:
-            results = list(run_checks(progress.say))
+            results = list(run_checks(progress.show_stage))
         print_json([asdict(result) for result in results]) if self.json else _print(results)
         return FAILED if any(result.state == BAD for result in results) else 0
 

@@ -92,7 +92,7 @@ class Export(Command):
                 )
             robots.require(self.what)
         with self.progress() as progress:
-            progress.say(f"exporting {self.what}")
+            progress.show_stage(f"exporting {self.what}")
             files = (
                 self._export_c(self.c) if self.c is not None else self._export_log(Path(self.what))
             )

@@ -110,7 +110,7 @@ class Identify(Command):
         from tarsus.identification.run import identify
 
         with self.progress() as progress:
-            result = identify(self.spec, None, threads, progress.say)
+            result = identify(self.spec, None, threads, progress.show_stage)
         record = asdict(result)
         files = self._write_json(record)
         if self.out is not None:
@@ -145,7 +145,7 @@ class Identify(Command):
                 per=self.per or PER[0],
                 hold_out_from=self.hold_out_from,
                 threads=threads,
-                on_progress=progress.say,
+                on_progress=progress.show_stage,
             )
         record = result.record()
         files = self._write_json(record)
@@ -167,7 +167,7 @@ class Identify(Command):
         requested = registry.split_names(self.laws)
         names = "all" if "all" in requested else requested
         with self.progress() as progress:
-            ranking = rank_laws(self.spec, names, None, threads, progress.say)
+            ranking = rank_laws(self.spec, names, None, threads, progress.show_stage)
         record = asdict(ranking)
         files = self._write_json(record)
         if self.out is not None:

@@ -60,7 +60,7 @@ class Inspect(Command):
         if self.code or self.ptx or step_options:
             bits = 32 if self.precision == "float32" else 64
             with self.progress() as progress:
-                progress.say(f"compiling {self.robot}")
+                progress.show_stage(f"compiling {self.robot}")
                 report |= _inspection.measure_step(
                     _inspection.create_simulation(robot, self.law, bits), bits
                 )
@@ -68,7 +68,7 @@ class Inspect(Command):
                 _inspection.print_step(report)
             with self.progress() as progress:
                 limit = "" if self.ptx else f" (at most {2 * _inspection.GPU_TIMEOUT:g} s)"
-                progress.say(f"compiling {self.robot} for a GPU{limit}")
+                progress.show_stage(f"compiling {self.robot} for a GPU{limit}")
                 report |= _inspection.compile_kernel(robot, self.law, bits, self.ptx)
             if not self.json:
                 _inspection.print_kernel(report)

@@ -52,7 +52,7 @@ class Judge(Command):
                 f"--friction must be at least 0, not {self.friction:g}.", "--friction"
             )
         with self.progress() as progress:
-            progress.say(f"judging {self.run}")
+            progress.show_stage(f"judging {self.run}")
             robot = self.base.load(self.robot) if self.robot else None
             card = judge(self.run, robot, self.friction, self.integrator)
         print_json(card) if self.json else _print(card)

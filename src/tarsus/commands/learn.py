@@ -128,14 +128,18 @@ class Learn(Command):
             rounds = lesson.task_and_method()[1].rounds
         # train, then draw
         with self.progress() as progress:
-            progress.say(f"compiling {self.robot}")
+            progress.show_stage(f"compiling {self.robot}")
             until = StopCondition(rounds, self.seconds, self.every)
             threads = self.threads or usable_cores()
             result = learn(
-                lesson, self.out, until, lambda r, s: progress.say(round_line(r, s, {})), threads
+                lesson,
+                self.out,
+                until,
+                lambda r, s: progress.show_stage(round_line(r, s, {})),
+                threads,
             )
             files = [self.out / "policy.npz", self.out / "curve.jsonl"]
-            progress.say("writing the policy and plots")
+            progress.show_stage("writing the policy and plots")
             result = self._write(lesson, result, files)
         self._print(lesson, result, files)
         return INTERRUPTED if result.stopped else 0

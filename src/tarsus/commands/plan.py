@@ -71,7 +71,7 @@ class PlanCommand(Command):
         "tarsus plan stand --push 100 --seeds 10 --json": "run ten seeds; print JSON",
     }
     groups: ClassVar[Mapping[str, str]] = {
-        "Task": "robot command duration push push_direction push_at push_lasts",
+        "Task": "robot command duration push push_direction push_at push_duration",
         "Planner": "method set law dt delay still seed seeds threads",
         "World": "world_law world_dt world_terrain mujoco",
         "Result": "out",
@@ -98,7 +98,7 @@ class PlanCommand(Command):
     """Direction of the push, counterclockwise from x."""
     push_at: Seconds = 1.0
     """Start time of the push."""
-    push_lasts: Seconds = 0.1
+    push_duration: Seconds = 0.1
     """Duration of the push."""
     set: Settings = ()
     """Set parameters of the goal, the method or the timing (`tarsus list goals --parameters`,
@@ -144,13 +144,13 @@ class PlanCommand(Command):
         # build the planner and its world, then run every seed
         with warnings.catch_warnings(record=True) as caught, self.progress() as progress:
             warnings.simplefilter("always", TarsusWarning)
-            progress.say(f"compiling {self.robot}")
+            progress.show_stage(f"compiling {self.robot}")
             planner = self._create_planner()
             world = self._create_world(planner)
             results: list[ClosedLoopResult] = []
             log = None
             for seed in range(self.seed, self.seed + self.seeds):
-                progress.say(f"running seed {seed}")
+                progress.show_stage(f"running seed {seed}")
                 planner.seed = seed
                 world.reset()
                 log, reached = run(planner, world, self.duration, push)
@@ -176,7 +176,7 @@ class PlanCommand(Command):
 
         if self.push is None:
             return None
-        push = BasePush(self.push, self.push_direction, self.push_at, self.push_lasts)
+        push = BasePush(self.push, self.push_direction, self.push_at, self.push_duration)
         push.check(self.duration)
         return push
 

@@ -119,7 +119,7 @@ class Play(Command):
             )
         course = draw_policy_trials(policy, self.trials, self.duration, self.seed)
         with self.progress() as progress:
-            results = compare_laws(policy, course, laws, dts, ground, progress.say)
+            results = compare_laws(policy, course, laws, dts, ground, progress.show_stage)
             if self.log and logged_law is not None:
                 self._write_log(policy, logged_law, dts[0], ground)
         print_json([asdict(row) for row in results]) if self.json else _print_table(results)

@@ -175,7 +175,7 @@ class PolicyCommand(Command):
         for question in contract.missing():
             likely = f" Likely: {', '.join(question.choices)}." if question.choices else ""
             print(f"missing: {question.name}, {question.meaning}.{likely}")
-        for doubt in contract.doubts:
+        for doubt in contract.assumptions:
             print(f"uncertain: {doubt}")
         if self.write is not None:
             print(f"wrote {self.write}")
@@ -260,7 +260,7 @@ class PolicyCommand(Command):
                 self.law,
                 survival_only=self.survival_only,
                 workers=None,
-                report=progress.say,
+                report=progress.show_stage,
             )
         written = []
         if self.out is not None:
@@ -316,7 +316,7 @@ class PolicyCommand(Command):
                 bound.robot,
                 dt=self.dt or bound.default_dt,
                 law=self.law,
-                report=progress.say,
+                report=progress.show_stage,
             )
         if self.json:
             print_json(asdict(result))

@@ -79,7 +79,7 @@ class Render(Command):
     """Distance of the camera, in robot lengths. (default: 2.7)"""
     still: Flag = False
     """Keep the camera still instead of following the robot."""
-    bare: Flag = False
+    hide_forces: Flag = False
     """Hide contact forces and friction cones."""
     trust: Trust = ()
     base: Base = field(default_factory=BaseFlags)
@@ -118,7 +118,7 @@ class Render(Command):
         stage = video.Stage(tracks, view)
         # render
         with self.progress() as progress:
-            progress.say(f"rendering {out.name}")
+            progress.show_stage(f"rendering {out.name}")
             if picture:
                 video.save(video.strip(stage, times), out)
             else:
@@ -150,7 +150,7 @@ class Render(Command):
             None if self.elevation is None else float(np.deg2rad(self.elevation)),
             CAMERA_DISTANCE if self.distance is None else self.distance,
             follow=not self.still,
-            forces=not self.bare,
+            forces=not self.hide_forces,
             spacing=self.spacing,
         )
 

@@ -50,7 +50,7 @@ class Rerun(Command):
 
         path = log_path(self.out) if self.out else None
         with self.progress() as progress:
-            progress.say(f"repeating the run of {self.log}")
+            progress.show_stage(f"repeating the run of {self.log}")
             options = {"robot": self.base.load(self.robot)} if self.robot else {}
             result = rerun(self.log, **options)
         if path:

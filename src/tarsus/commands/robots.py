@@ -95,7 +95,7 @@ class Robots(Command):
             if self.mujoco:
                 compared = list(
                     _report_rows(
-                        comparison.compare_robots(chosen, progress.say),
+                        comparison.compare_robots(chosen, progress.show_stage),
                         _comparison_line,
                         progress.result,
                     )
@@ -107,7 +107,7 @@ class Robots(Command):
                 )
                 records, closing = [row.as_json() for row in compared], comparison.settings_text()
             else:
-                checks = check_robots(chosen, self.duration, progress.say, self.base.options)
+                checks = check_robots(chosen, self.duration, progress.show_stage, self.base.options)
                 rows = list(_report_rows(checks, _check_line, progress.result))
                 failed = bool(self.robots) and not all(row.passed for row in rows)
                 short = without_common_folder([row.robot for row in rows])
@@ -266,7 +266,7 @@ def _format_comparison_cells(row: ComparisonRow) -> list[str]:
         return [*scene, *[""] * 4, *differences, *[""] * 5, remark]
     mujoco_cells = [""] * 4
     if mujoco is not None:
-        mujoco_cells = [f"{mujoco.agreement:.2f}", f"{mujoco.within} of {mujoco.shared}"]
+        mujoco_cells = [f"{mujoco.agreement:.2f}", f"{mujoco.agreeing} of {mujoco.common_events}"]
         mujoco_cells += [
             _format_two_digits(1e3 * mujoco.position),
             _format_two_digits(degrees(mujoco.angle)),
@@ -274,8 +274,8 @@ def _format_comparison_cells(row: ComparisonRow) -> list[str]:
     return [
         *scene,
         f"{result.agreement:.2f}",
-        f"{result.early_within} of {result.early}",
-        f"{result.within} of {result.shared}",
+        f"{result.early_agreeing} of {result.early_events}",
+        f"{result.agreeing} of {result.common_events}",
         f"{result.latest:+d}",
         *differences,
         *mujoco_cells,

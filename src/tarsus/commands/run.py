@@ -172,7 +172,7 @@ class Run(Command):
         progress = self.progress()
         with warnings.catch_warnings(record=True) as caught, progress:
             warnings.simplefilter("always", TarsusWarning)
-            progress.say(f"compiling {self.robot}")
+            progress.show_stage(f"compiling {self.robot}")
             simulation, notices = _create_simulation(self)
         notices = [
             *(warning_record(w.message) for w in caught if issubclass(w.category, TarsusWarning)),
@@ -185,7 +185,7 @@ class Run(Command):
         path = log_file(self.out, simulation.robot.name) if self.out else None
         try:
             with progress:
-                progress.say(f"running {simulation.robot.name}")
+                progress.show_stage(f"running {simulation.robot.name}")
                 log = simulation.run(self.duration, progress.create_callback(self.duration), path)
         except (Diverged, Interrupted) as stop:
             if stop.log is None:
@@ -328,7 +328,7 @@ def _create_mujoco_simulation(
             raise IncompatibleOptions(
                 f"{flag} cannot be combined with --engine mujoco: {reason}.", flag
             )
-    for flag in command.joints.changed:
+    for flag in command.joints.changed_options:
         raise IncompatibleOptions(
             f"{flag} cannot be combined with --engine mujoco: it applies only to Tarsus's own"
             " engine.",

@@ -66,7 +66,7 @@ class Sweep(Command):
                 self.engine,
                 self.workers,
                 self.dry_run,
-                progress.say,
+                progress.show_stage,
                 self.trajectories,
             )
         # results, or the estimate of a dry run

@@ -111,7 +111,14 @@ class Validate(Command):
         from tarsus.validation import report, table
 
         with self.progress() as progress:
-            choice = self.law, self.scene, self.stepper, progress.say, self.unclaimed, self.workers
+            choice = (
+                self.law,
+                self.scene,
+                self.stepper,
+                progress.show_stage,
+                self.unclaimed,
+                self.workers,
+            )
             rows = table.validate(*choice, parse_names(self.mujoco or "all"))
         print_json([row.as_json() for row in rows]) if self.json else report.print_rows(rows)
         judged = [row for row in rows if row.law not in table.peers() or row.law == self.law]
@@ -146,7 +153,7 @@ class Validate(Command):
         # measure
         experiment = registry.member_class(REAL, "real experiment", name, RealExperiment)()
         with self.progress() as progress:
-            say, threads = progress.say, usable_cores()
+            say, threads = progress.show_stage, usable_cores()
             request = RealRequest(
                 self.data, laws, self.candidates, parameters, threads=threads, on_progress=say
             )

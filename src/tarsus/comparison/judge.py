@@ -151,18 +151,18 @@ def report(run: Trajectory, reasons: Mapping[str, str] | None = None) -> dict[st
 
     # criteria whose data are missing are not judged
     missing = _list_missing_criteria(run) | dict(reasons or {})
-    if run.every > 1:
-        creep = criteria.creep(solved, SETTLING_TIME / run.every)
+    if run.row_interval > 1:
+        creep = criteria.creep(solved, SETTLING_TIME / run.row_interval)
         residuals["creep_m_per_s"] = float(np.nanmax(creep, initial=0.0))
     residuals |= dict.fromkeys((name for name in missing if name in residuals), None)
     energy = None if "energy" in missing else _energy_ledger(solved, observables)
     judged = residuals | {"energy": energy["unbalanced"] if energy else None}
     return {
         "robot": run.robot.name,
-        "steps": run.steps * run.every,
+        "steps": run.steps * run.row_interval,
         "dt": run.dt,
-        "duration": run.steps * run.every * run.dt,
-        "contacts": len(run.ends),
+        "duration": run.steps * run.row_interval * run.dt,
+        "contacts": len(run.contact_bodies),
         "penetration_max": residuals["penetration_m"],
         "creep_max": residuals["creep_m_per_s"],
         "normal_force_max": float(solved.impulse[..., 0].max(initial=0.0)) / run.dt,
@@ -178,8 +178,8 @@ def _list_missing_criteria(run: Trajectory) -> dict[str, str]:
     reasons: dict[str, str] = {}
     if run.mu is None:
         reasons |= dict.fromkeys(NEEDS_FRICTION, "no friction coefficient: give mu, or --friction")
-    if run.every > 1:
-        reason = f"rows are {run.every} steps apart: record every step"
+    if run.row_interval > 1:
+        reason = f"rows are {run.row_interval} steps apart: record every step"
         restitution = ("signorini_J", "dissipation_J") if run.e_N or run.e_T else ()
         reasons |= dict.fromkeys((*OF_MOTION, *restitution), reason)
     elif run.motors is None:

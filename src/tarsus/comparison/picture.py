@@ -36,7 +36,7 @@ def draw_comparison(runs: Sequence[LawRun], robot: Robot, path: Path, seconds: f
     shown = _select_finest(runs)
     if not shown:
         return
-    feet = busiest_feet(shown[0].log, robot)
+    feet = find_busiest_feet(shown[0].log, robot)
     first = next(iter(feet))
     rows = [(foot, shown) for foot in list(feet)[:MAX_FEET]]
     if len(shown) > MAX_SHARED_LAWS:
@@ -47,7 +47,7 @@ def draw_comparison(runs: Sequence[LawRun], robot: Robot, path: Path, seconds: f
     panels = len(rows) + 2 * floating
     figure = Figure(figsize=(10, 1.3 * len(rows) + 2 + 3 * floating), layout="constrained")
     axes = figure.subplots(panels, 1, sharex=True, squeeze=False)[:, 0]
-    ceiling = 1.2 * max(_quiet_peak(run, robot, first, seconds) for run in shown)
+    ceiling = 1.2 * max(_force_quantile(run, robot, first, seconds) for run in shown)
     colors = {run.law: COLORS[k % len(COLORS)] for k, run in enumerate(shown)}
     for ax, (foot, drawn) in zip(axes, rows, strict=False):
         for run in drawn:
@@ -95,7 +95,7 @@ def _select_finest(runs: Sequence[LawRun]) -> list[LawRun]:
     return [finest[law] for law in dict.fromkeys(run.law for run in runs) if law in finest]
 
 
-def busiest_feet(log: xr.Dataset | None, robot: Robot) -> dict[str, str]:
+def find_busiest_feet(log: xr.Dataset | None, robot: Robot) -> dict[str, str]:
     """Find the bodies that carry load, sorted by decreasing load, with the names of their feet."""
     assert log is not None
     # the contacts on each body
@@ -129,7 +129,7 @@ def _step_label(runs: Sequence[LawRun]) -> str:
     return f", dt {1e3 * sizes.pop():g} ms" if len(sizes) == 1 else ""
 
 
-def _quiet_peak(run: LawRun, robot: Robot, foot: str, seconds: float) -> float:
+def _force_quantile(run: LawRun, robot: Robot, foot: str, seconds: float) -> float:
     """Compute the 98 % quantile of the normal force on a foot, in N."""
     assert run.log is not None
     force = normal_force_on(foot, run.log, robot)[-round(seconds / run.dt) :]

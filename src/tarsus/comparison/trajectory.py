@@ -189,7 +189,7 @@ def build_trajectory(arrays: Mapping[str, Any], robot: Robot) -> Trajectory:
         q=values["qpos"],
         u=values["qvel"],
         force=values["contact_force"][1:],
-        ends=ends,
+        contact_bodies=ends,
         normal=_normalize(values.get("contact_normal", up)[1:]),
         point=after["contact_point"],
         correction=after["correction"],
@@ -204,7 +204,7 @@ def build_trajectory(arrays: Mapping[str, Any], robot: Robot) -> Trajectory:
         tolerance=scalars.get("tolerance", 1e-3 * spacing / every),
         instant=scalars.get("instant", 0.0),
         stages=int(scalars.get("stages", 1)),
-        every=every,
+        row_interval=every,
     )
 
 

@@ -49,9 +49,9 @@ class Limits:
     """Description of the reference measure."""
     reference: Callable[[RobotScale], float]
     """Function that computes the reference measure, in `unit`."""
-    good: float
+    pass_limit: float
     """Fraction up to which the criterion passes."""
-    bad: float
+    fail_limit: float
     """Fraction above which the criterion fails."""
     reason: str
     """Reason for these fractions."""
@@ -138,7 +138,7 @@ LIMITS: Mapping[str, Limits] = {
 def measure_scale(run: Trajectory, energy: Mapping[str, float] | None) -> RobotScale:
     """Compute the measures of a run from its trajectory and its energy ledger in J."""
     height = 1.0
-    if run.robot.floating and len(run.ends):
+    if run.robot.floating and len(run.contact_bodies):
         low = _lowest(run)
         height = max(float(np.median(run.q[1:, 2] - low)), 0.0) or 1.0
     works = [abs(v) for k, v in (energy or {}).items() if k not in ("change", "unbalanced")]
@@ -160,7 +160,7 @@ def judge_criteria(
     table: dict[str, dict[str, float | str | None]] = {}
     for name, limits in LIMITS.items():
         value, reference = values.get(name), limits.reference(scale)
-        good, bad = limits.good * reference, limits.bad * reference
+        good, bad = limits.pass_limit * reference, limits.fail_limit * reference
         verdict = NOT_JUDGED
         if value is not None:
             verdict = PASS if value <= good else DOUBTFUL if value <= bad else FAIL

@@ -57,7 +57,7 @@ class Law(ABC):
         evaluations per step need that (`stepping/instants.py`).
     correction_is_optional
         Whether the law drops its correction when a step cannot be solved with it
-        (`ContactProblem.without_correction`).
+        (`ContactProblem.skip_correction`).
     uses_free_mobility
         Whether its compliance depends on the mobility of a contact
         (`ContactProblem.free_mobility`), which must not change when a joint is locked.

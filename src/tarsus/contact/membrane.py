@@ -131,7 +131,7 @@ def normal_force(contact: Contact, p: Any, dt: SX, kind: SpringDamper) -> SX:
     depth = -gap and sinking = -velocity point into the ground.
     """
     depth, sinking = -contact.gap, -contact.velocity[0]
-    spring, damping = p.k * depth, ca.if_else(_acts(sinking, kind.phase), p.c, 0)
+    spring, damping = p.k * depth, ca.if_else(_is_damper_active(sinking, kind.phase), p.c, 0)
     if kind.damper == "timestep":
         spring = spring + p.k * dt * sinking  # (15) minus (13)
     if kind.thickness is not None:
@@ -140,7 +140,7 @@ def normal_force(contact: Contact, p: Any, dt: SX, kind: SpringDamper) -> SX:
     return ca.fmax(spring + damping * sinking, 0)
 
 
-def _acts(sinking: SX, phase: Phase) -> SX:
+def _is_damper_active(sinking: SX, phase: Phase) -> SX:
     return sinking > 0 if phase == "compression" else sinking < 0
 
 

@@ -235,7 +235,7 @@ class ContactProblem:
         1 where a solver starts with all contacts pressing and none sliding; 0 or None where it
         starts from the last step. Of several solutions it then finds one in which contacts stick,
         if there is one.
-    without_correction
+    skip_correction
         1 where a law whose correction is optional only requires contacts to rest, because friction,
         limits or other contacts may make its correction impossible; 0 or None where it applies it.
     warm_start
@@ -263,7 +263,7 @@ class ContactProblem:
     make_shared: Callable[[], SharedBodies] | None = None
     regularized_solver: RegularizedSolver | None = None
     restart: SX | None = None
-    without_correction: SX | None = None
+    skip_correction: SX | None = None
     warm_start: SX | None = None
     loads_determined: bool = False
     free_mobility: list[SX] | None = None

@@ -45,7 +45,7 @@ class WalkMemory(NamedTuple):
         Side of the stance foot: 1 left, -1 right.
     lifting
         0 in the first step, which only sways, else 1.
-    began_still
+    started_at_rest
         1 if the step began at zero speed.
     speed
         Part of the commanded speed that is reached, shape (3,): forwards, to the left, turning.
@@ -62,7 +62,7 @@ class WalkMemory(NamedTuple):
     time: SX
     side: SX
     lifting: SX
-    began_still: SX
+    started_at_rest: SX
     speed: SX
     heading: SX
     liftoff: SX
@@ -277,7 +277,7 @@ class BipedStep:
         starts = walk_command * (1 - memory.walking)
         time = memory.time + dt
         ends = memory.walking * (time >= pattern.step)
-        stops = ends * (1 - walk_command) * memory.began_still * still
+        stops = ends * (1 - walk_command) * memory.started_at_rest * still
         walking = ca.fmax(memory.walking, starts) * (1 - stops)
         begin = pattern.step - pattern.sway_time
         time = ca.if_else(starts, begin, ca.if_else(ends, time - pattern.step, time))
@@ -291,7 +291,7 @@ class BipedStep:
             time * walking,
             side,
             ca.if_else(ends, 1, memory.lifting * (1 - starts)),
-            ca.if_else(ends, still, memory.began_still),
+            ca.if_else(ends, still, memory.started_at_rest),
             speed,
             self.heading,
             ca.if_else(self.double_support, self.other_foot[:2], memory.liftoff),

@@ -13,11 +13,11 @@ from tarsus.model.mechanism import WORLD, Mechanism
 T = TypeVar("T")
 
 
-def sweep_outward(mechanism: Mechanism, visit: Callable[[int, T], T], at_world: T) -> list[T]:
+def sweep_outward(mechanism: Mechanism, visit: Callable[[int, T], T], world_value: T) -> list[T]:
     """Compute values[i] = visit(i, value of the parent of i), root first."""
     values: list[T] = []
     for i, body in enumerate(mechanism.bodies):
-        values.append(visit(i, at_world if body.parent == WORLD else values[body.parent]))
+        values.append(visit(i, world_value if body.parent == WORLD else values[body.parent]))
     return values
 
 

@@ -199,7 +199,7 @@ def _lift_out_of_ground(work: ControlPlan, q: SX, terrain: SimpleNamespace, b: B
 
     def higher(state: Values) -> tuple[Values, SX]:
         kin = kinematics(geometry.mechanism, ca.vertcat(q[:2], state["height"], q[3:]))
-        depth = b.store("depth", -secondary_gaps(geometry, kin, terrain, b).least)
+        depth = b.store("depth", -secondary_gaps(geometry, kin, terrain, b).min_gap)
         penetrates = depth > DEPTH_TOLERANCE
         return {
             "height": state["height"] + ca.if_else(penetrates, depth + LIFT_CLEARANCE, 0)

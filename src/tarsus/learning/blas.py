@@ -9,7 +9,7 @@ from typing import Any
 from tarsus.installation import missing_package_error
 
 
-def one_thread() -> AbstractContextManager[Any]:
+def limit_to_one_thread() -> AbstractContextManager[Any]:
     """Limit NumPy's matrix products to one thread inside a `with` block.
 
     For products of 2048 rows and 32 columns, threads spend most of the time waiting for each other:

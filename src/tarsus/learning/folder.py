@@ -26,7 +26,7 @@ LESSON, CHECKPOINT, POLICY, CURVE = "lesson.json", "checkpoint.npz", "policy.npz
 NUMBERS_BY_NAME = TableRule(others=AnyOf((NumberRule(),), or_none=True))
 ROW = TableRule(  # entries of a line of the curve that are plotted
     {
-        "round": NumberRule(0, 1e15, whole=True),
+        "round": NumberRule(0, 1e15, integer=True),
         **dict.fromkeys(("periods", "reward", "falls"), AnyOf((NumberRule(),), or_none=True)),
         **dict.fromkeys(("terms", "errors"), NUMBERS_BY_NAME),
     },

@@ -39,12 +39,12 @@ ABOUT = TableRule(  # metadata, as from `TrainingSpec.metadata`
     {
         **dict.fromkeys(("task", "robot", "law", "terrain", "method"), NAME),
         "dt": NumberRule(1e-6, 0.1),
-        "seed": NumberRule(0, 2**63 - 1, whole=True),
+        "seed": NumberRule(0, 2**63 - 1, integer=True),
         "settings": ListRule(NAME, max_items=1000),
         "gains": TableRule({"kp": GAINS, "kd": GAINS}, required=("kp", "kd")),
         "files": TableRule(others=TableRule({"file": NAME, "sha256": NAME}, required=("sha256",))),
         **dict.fromkeys(
-            ("action_size", "observation_size"), NumberRule(1, MAX_LAYER_SIZE, whole=True)
+            ("action_size", "observation_size"), NumberRule(1, MAX_LAYER_SIZE, integer=True)
         ),
         "parameters": TableRule(),
     }

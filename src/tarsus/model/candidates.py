@@ -53,7 +53,7 @@ class Shape:
         Factor on the law's friction coefficients.
     bits, priority, paired
         The same as in `Capsule`.
-    on_ground
+    ground_friction
         Friction factor on the ground, instead of `friction`.
     """
 
@@ -66,7 +66,7 @@ class Shape:
     bits: tuple[int, int] = (1, 1)
     priority: int = 0
     paired: Mapping[int, float] = field(default_factory=dict)
-    on_ground: float | None = None
+    ground_friction: float | None = None
 
     def at(self, outer: Pose) -> Shape:
         """Transform the shape to the parent's frame of `outer`."""
@@ -152,7 +152,7 @@ def _create_of_shapes(
     for number, (link, body, shape) in enumerate(shapes):
         label = shape.name if shape.name and len(links_of[shape.name]) == 1 else link
         centers, radius = candidate_points(shape, ups.get(body, UP))
-        friction = shape.friction if shape.on_ground is None else shape.on_ground
+        friction = shape.friction if shape.ground_friction is None else shape.ground_friction
         groups.setdefault(label, []).extend(
             (number, (body, center, radius, friction, outline))
             for center, outline in zip(centers, _create_outlines(shape, len(centers)), strict=True)

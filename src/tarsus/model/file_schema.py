@@ -38,10 +38,10 @@ class ElementRule:
     codes
         Attributes with values that are not simulated, by the code of the reader's warning or note.
         An element that is unsupported as a whole has its code without attributes.
-    elsewhere
+    reported_by_reader
         Whether the reader itself reports this element, or its unknown children, with the names of
         the links or joints, so that the walk does not.
-    inside
+    children_path
         Path of the rules for the element's children, if it is not the element's own path.
     """
 
@@ -50,8 +50,8 @@ class ElementRule:
     attributes: tuple[str, ...] = ()
     ignored: tuple[str, ...] = ()
     codes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    elsewhere: bool = False
-    inside: str = ""
+    reported_by_reader: bool = False
+    children_path: str = ""
 
     @property
     def known(self) -> list[str]:
@@ -70,8 +70,8 @@ def supported(
     *,
     ignored: str = "",
     codes: Mapping[str, str] | None = None,
-    elsewhere: bool = False,
-    inside: str = "",
+    reported_by_reader: bool = False,
+    children_path: str = "",
 ) -> ElementRule:
     """Create the rule of an element that is read; attribute names are separated by blanks."""
     by_code = {code: tuple(names.split()) for code, names in (codes or {}).items()}
@@ -81,8 +81,8 @@ def supported(
         tuple(attributes.split()),
         tuple(ignored.split()),
         by_code,
-        elsewhere,
-        inside,
+        reported_by_reader,
+        children_path,
     )
 
 
@@ -91,14 +91,14 @@ def no_effect(reason: str) -> ElementRule:
     return ElementRule("no effect", reason)
 
 
-def unsupported(reason: str, elsewhere: bool = False) -> ElementRule:
+def unsupported(reason: str, reported_by_reader: bool = False) -> ElementRule:
     """Create the rule of an unsupported element, which the walk reports."""
-    return ElementRule("unsupported", reason, elsewhere=elsewhere)
+    return ElementRule("unsupported", reason, reported_by_reader=reported_by_reader)
 
 
 def reported(reason: str, code: str) -> ElementRule:
     """Create the rule of an unsupported element, which the reader reports by its code."""
-    return ElementRule("unsupported", reason, codes={code: ()}, elsewhere=True)
+    return ElementRule("unsupported", reason, codes={code: ()}, reported_by_reader=True)
 
 
 def rejected(reason: str) -> ElementRule:
@@ -179,17 +179,19 @@ def walk(
             if not isinstance(child.tag, str):  # a comment
                 continue
             name = child.tag.rpartition("}")[2]
-            inner_path = f"{rule.inside or path}/{name}"
+            inner_path = f"{rule.children_path or path}/{name}"
             inner = table.get(inner_path) if name == child.tag else None
             if inner is None:
-                if not rule.elsewhere:
-                    suggestion = _find_near_name(name, _list_children(rule.inside or path, table))
+                if not rule.reported_by_reader:
+                    suggestion = _find_near_name(
+                        name, _list_children(rule.children_path or path, table)
+                    )
                     unread.add(f"<{name}>", f"<{suggestion}>" if suggestion else "")
             elif inner.use == "rejected":
                 raise Unsupported(
                     f"a <{name}> inside the {tag} is not supported: {inner.reason}.", name
                 )
-            elif inner.use == "unsupported" and not inner.elsewhere:
+            elif inner.use == "unsupported" and not inner.reported_by_reader:
                 unread.add(f"<{name}>")
             elif inner.use == "supported" and name not in skip:
                 pending.append((child, inner_path))

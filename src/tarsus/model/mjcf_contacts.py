@@ -84,7 +84,7 @@ def read_contact_fields(model: Any) -> list[dict[str, Any]]:
             "bits": bits,
             "priority": int(model.geom_priority[geom]),
             "friction": friction_factor(geom_frictions.get(geom), 1.0),
-            "on_ground": friction_factor(on_ground.get(geom), None),
+            "ground_friction": friction_factor(on_ground.get(geom), None),
             "paired": {k: friction_factor(v, None) for k, v in among_moving.get(geom, {}).items()},
         }
         for geom, bits in enumerate(collision_bits(model))

@@ -85,7 +85,7 @@ BODY = supported(
         "mocap-bodies-ignored": "mocap",
         "gravity-compensation-ignored": "gravcomp",
     },
-    inside="body",
+    children_path="body",
 )
 
 MJCF: Table = {
@@ -145,11 +145,11 @@ MJCF: Table = {
     "mujoco/asset/material": no_effect(PICTURES),
     "mujoco/asset/model": supported("a model to attach: MJCF or URDF", "name file content_type"),
     # bodies
-    "mujoco/worldbody": supported("shapes in it are terrain", inside="body"),
+    "mujoco/worldbody": supported("shapes in it are terrain", children_path="body"),
     "body": BODY,
     "body/body": BODY,
-    "body/frame": supported("", f"name childclass pos {ORIENTATION}", inside="body"),
-    "body/replicate": supported("", "count sep offset euler", inside="body"),
+    "body/frame": supported("", f"name childclass pos {ORIENTATION}", children_path="body"),
+    "body/replicate": supported("", "count sep offset euler", children_path="body"),
     "body/attach": supported("a body of another model", "model body frame prefix"),
     "body/inertial": supported("", f"pos {ORIENTATION} mass diaginertia fullinertia"),
     "body/freejoint": supported("", "name align", ignored="group"),
@@ -302,9 +302,9 @@ MJCF: Table = {
         },
     ),
     # classes of defaults
-    "mujoco/default": supported("default values by class", "class", inside="default"),
+    "mujoco/default": supported("default values by class", "class", children_path="default"),
     "default": supported("a class of default values", "class"),
-    "default/default": supported("a class within a class", "class", inside="default"),
+    "default/default": supported("a class within a class", "class", children_path="default"),
 }
 
 # Elements inside <default>, and the elements whose attributes they hold
@@ -329,7 +329,7 @@ ALL_ELEMENTS: Table = {
     **MJCF,
     **DEFAULTS,
     **URDF,
-    "robot/mujoco": supported("settings of MuJoCo", inside="mujoco"),
+    "robot/mujoco": supported("settings of MuJoCo", children_path="mujoco"),
 }
 
 

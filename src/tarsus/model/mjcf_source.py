@@ -55,7 +55,7 @@ class Source:
         Names of these files in the robot's file, by the same keys.
     missing
         Messages for meshes and textures that do not exist, by asset.
-    absent
+    missing_meshes
         Names of the meshes among them.
     obsolete
         Attributes of older MuJoCo versions that are ignored, as they are written.
@@ -68,7 +68,7 @@ class Source:
     assets: dict[str, bytes] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)
     missing: dict[str, str] = field(default_factory=dict)
-    absent: set[str] = field(default_factory=set)
+    missing_meshes: set[str] = field(default_factory=set)
     obsolete: list[str] = field(default_factory=list)
     base_joints: list[str] = field(default_factory=list)
 
@@ -290,7 +290,7 @@ class _Reader:
         self.result.names[asset] = name
         self._add_missing(asset, reason, folders if path is None else ())
         if tag == "mesh":
-            self.result.absent.add(element.get("name", ""))
+            self.result.missing_meshes.add(element.get("name", ""))
 
     def _attach(self, document: Document, element: ET.Element, file: _File, top: Path) -> None:
         """Read a model that is attached."""

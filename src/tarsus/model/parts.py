@@ -166,7 +166,7 @@ def weld(parts: Sequence[Part], report: Report) -> WeldResult:
             shapes += [(part.name, host, shape.at(pose)) for shape in part.shapes]
             frames += [_frame(name, host, pose @ inner) for name, inner in part.frames]
     _report_static(parts, part_poses, report)
-    ups = _ups(bodies)
+    ups = _up_directions(bodies)
     drawn = {shape.name or link for link, _, shape in shapes if shape.kind == "mesh"}
     shapes = round_shapes(shapes, ups)
     labels = [shape.name or link for link, _, shape in shapes if shape.kind != "mesh"]
@@ -205,7 +205,7 @@ def without_massless(parts: list[Part], report: Report) -> list[Part]:
     return [replace(part, joint=None) if n in idle else part for n, part in enumerate(parts)]
 
 
-def _ups(bodies: Sequence[Body]) -> dict[int, Array]:
+def _up_directions(bodies: Sequence[Body]) -> dict[int, Array]:
     """Compute the upward direction, shape (3,), in each body's frame with all joints at zero."""
     rotations: list[Array] = []  # of each body to the world
     for body in bodies:

@@ -123,11 +123,13 @@ class RobotFiles:
                 if path := wider.find_existing(uri, [folder / inner]):
                     return path
             alone = rest.startswith("/") or not inner
-            return self.find_existing(uri, self._near_the_robot(rest.lstrip("/")) if alone else ())
+            return self.find_existing(
+                uri, self._list_nearby_paths(rest.lstrip("/")) if alone else ()
+            )
         inner = rest if mark else uri
         if os.name == "nt":  # file:///C:/robot/leg.stl
             inner = re.sub(r"^/+(?=[A-Za-z]:)", "", inner)
-        return self.find_existing(uri, self._near_the_robot(inner))
+        return self.find_existing(uri, self._list_nearby_paths(inner))
 
     def find_existing(self, name: str, paths: Iterable[Path]) -> Path | None:
         """Find the first path that exists, or None.
@@ -187,7 +189,7 @@ class RobotFiles:
                 return f"{scheme}{prefix}{similar}"
         return ""
 
-    def _near_the_robot(self, inner: str) -> list[Path]:
+    def _list_nearby_paths(self, inner: str) -> list[Path]:
         return [self.folder / inner, _real(self.folder).parent / inner] if inner else []
 
     def _outermost(self) -> Path:

@@ -194,7 +194,7 @@ def _create_parts(
     A body frame has its origin at the joint and the axes of the link.
     """
     root = tree.order[0]
-    names = {joint.name for joint in tree.above.values()}
+    names = {joint.name for joint in tree.parent_joints.values()}
     base = None
     if root != WORLD_LINK:
         base = Joint(next(name for name in BASE_JOINTS if name not in names), "free")
@@ -204,7 +204,7 @@ def _create_parts(
     parts = [_create_part(links[root], WORLD, fixed, base, Pose())]
     number = {name: n for n, name in enumerate(tree.order)}
     for name in tree.order[1:]:
-        joint = tree.above[name]
+        joint = tree.parent_joints[name]
         poses[name] = Pose(joint.anchor, frames[name].rotation)
         link_pose = invert(poses[name]) @ frames[name]
         pose = invert(poses[joint.parent]) @ poses[name]
@@ -245,7 +245,7 @@ def _build_loops(
 ) -> tuple[LoopJoint, ...]:
     """Build the joints outside the tree."""
     loops, limited = [], []
-    for joint in tree.outside:
+    for joint in tree.loop_joints:
         (parent, parent_pose), (child, child_pose) = (
             _find_body_frame(welded, tree, poses, link) for link in (joint.parent, joint.child)
         )

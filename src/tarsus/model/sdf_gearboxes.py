@@ -50,7 +50,7 @@ def _find_hinge(
     gearbox: SdfJoint, link: str, reference: str, tree: SdfTree
 ) -> tuple[SdfJoint, float]:
     """Find the hinge between a link and the reference body, and the sign of its axis."""
-    joint = tree.above.get(link)
+    joint = tree.parent_joints.get(link)
     if joint is None or joint.parent != reference or joint.kind not in ("revolute", "continuous"):
         raise Unsupported(
             f"gearbox {gearbox.name!r}: its link {link!r} must be the child of a revolute joint on"

@@ -77,10 +77,10 @@ def read_gravity(root: ET.Element) -> tuple[float, float, float]:
 
 
 def report_ignored(
-    model: ET.Element, joints: Sequence[SdfJoint], unread: UnsupportedItems, report: Report
+    model: ET.Element, joints: Sequence[SdfJoint], unsupported: UnsupportedItems, report: Report
 ) -> None:
     """Report by name which elements are ignored."""
-    unread.report(report)
+    unsupported.report(report)
     warn_of_mechanisms(model, report)
     balls = [j.name for j in joints if j.kind == "ball" and any((j.damping, j.friction))]
     if balls:

@@ -37,7 +37,7 @@ def choose_driven_joints(
     UnknownName
         If a name is not that of a hinge or slide that moves by itself.
     """
-    joints = {joint.name: joint for joint in tree.above.values()}
+    joints = {joint.name: joint for joint in tree.parent_joints.values()}
     moving = movable_joints(mechanism)
     if names is not None:
         for name in names:

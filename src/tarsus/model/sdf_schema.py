@@ -19,7 +19,7 @@ def _create_shapes(path: str, reason: str) -> Table:
     return {
         path: supported(reason, "name"),
         f"{path}/pose": supported("", POSE),
-        shape: supported("one shape; others are ignored and listed", elsewhere=True),
+        shape: supported("one shape; others are ignored and listed", reported_by_reader=True),
         **_create_values(shape, "box sphere cylinder capsule ellipsoid mesh"),
         **_create_values(f"{shape}/box", "size"),
         **_create_values(f"{shape}/sphere", "radius"),
@@ -90,8 +90,8 @@ SDF: Table = {
     "model/joint/axis/use_parent_model_frame": supported(),
     "model/joint/axis/limit": supported("range, largest torque or force, and largest speed"),
     **_create_values("model/joint/axis/limit", "lower upper effort velocity"),
-    "model/joint/axis/limit/stiffness": unsupported("stops are rigid", elsewhere=True),
-    "model/joint/axis/limit/dissipation": unsupported("stops are rigid", elsewhere=True),
+    "model/joint/axis/limit/stiffness": unsupported("stops are rigid", reported_by_reader=True),
+    "model/joint/axis/limit/dissipation": unsupported("stops are rigid", reported_by_reader=True),
     "model/joint/axis/dynamics": supported("not of ball joints"),
     **_create_values(
         "model/joint/axis/dynamics", "damping friction spring_stiffness spring_reference"

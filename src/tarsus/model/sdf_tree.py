@@ -19,15 +19,15 @@ class SdfTree:
     ----------
     order
         Names of the links, depth-first from the root.
-    above
+    parent_joints
         Joint above each link but the root.
-    outside
+    loop_joints
         Joints that close loops.
     """
 
     order: tuple[str, ...]
-    above: Mapping[str, SdfJoint]
-    outside: tuple[SdfJoint, ...]
+    parent_joints: Mapping[str, SdfJoint]
+    loop_joints: tuple[SdfJoint, ...]
 
 
 def spanning_tree(links: Sequence[str], joints: Sequence[SdfJoint]) -> SdfTree:

@@ -149,7 +149,7 @@ def _read_mimic(element: ET.Element, where: str) -> Mimic:
     )
 
 
-def check_range(lower: float, upper: float, joint: str, instead: str) -> None:
+def check_range(lower: float, upper: float, joint: str, remedy: str) -> None:
     """Check that the lower end of a joint's range is not above the upper end.
 
     Parameters
@@ -158,7 +158,7 @@ def check_range(lower: float, upper: float, joint: str, instead: str) -> None:
         Ends of the range.
     joint
         Name of the joint.
-    instead
+    remedy
         Alternative that the error message suggests.
 
     Raises
@@ -169,7 +169,7 @@ def check_range(lower: float, upper: float, joint: str, instead: str) -> None:
     if lower > upper:
         raise InvalidModel(
             f"joint {joint!r}: the lower limit {lower:g} is above the upper limit {upper:g}: swap"
-            f" them, or {instead}.",
+            f" them, or {remedy}.",
             joint,
         )
 

@@ -11,7 +11,7 @@ def _create_shapes(path: str, reason: str) -> Table:
         path: supported(reason, "name group"),
         f"{path}/origin": supported("pose in the link's frame", "xyz rpy"),
         f"{path}/geometry": supported(
-            "one shape; others are ignored and listed", "name", elsewhere=True
+            "one shape; others are ignored and listed", "name", reported_by_reader=True
         ),
         f"{path}/geometry/box": supported("", "size"),
         f"{path}/geometry/sphere": supported("", "radius"),

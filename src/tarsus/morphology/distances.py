@@ -35,7 +35,7 @@ def solid_distance(pair: Pair, poses: Poses) -> Array:
         assert isinstance(second, Cuboid)
         return _boxes(first, second, poses)
     if isinstance(second, Cuboid):
-        return _on_box(first, second, poses)
+        return _capsule_box_distance(first, second, poses)
     ends = (*_segment(first, poses), *_segment(second, poses))
     return segment_distances(*ends) - first.radius - second.radius
 
@@ -98,7 +98,7 @@ def _box(box: Cuboid, poses: Poses) -> tuple[Array, Array]:
     return r + R @ box.middle, R @ box.rotation
 
 
-def _on_box(capsule: Capsule, box: Cuboid, poses: Poses) -> Array:
+def _capsule_box_distance(capsule: Capsule, box: Cuboid, poses: Poses) -> Array:
     """Compute the distance of a capsule and a box, by bisecting the slope of the distance."""
     (m, d), (middle, R) = _segment(capsule, poses), _box(box, poses)
     p, d = (np.einsum("nji,nj->ni", R, x) for x in (m - middle, d))

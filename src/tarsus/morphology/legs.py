@@ -105,7 +105,7 @@ def list_hinges(mechanism: Mechanism, body: int) -> list[int]:
 def diagonals(legs: tuple[Leg, ...]) -> tuple[int, ...]:
     """Find the diagonal of each leg: 0 for front left and hind right, 1 for the others."""
     if len(legs) != 4:
-        raise Unsupported(_not_four(len(legs)), "legs")
+        raise Unsupported(_leg_count_message(len(legs)), "legs")
     middle = np.mean([leg.hip for leg in legs], axis=0)
     signs = [np.sign(leg.hip - middle) for leg in legs]
     return tuple(0 if x * y > 0 else 1 for x, y, _ in signs)
@@ -114,7 +114,7 @@ def diagonals(legs: tuple[Leg, ...]) -> tuple[int, ...]:
 def why_no_diagonal_legs(mechanism: Mechanism) -> str | None:
     """Return the reason why `diagonals(find_legs(mechanism))` fails; None if it does not."""
     count = len(_find_feet(mechanism))
-    return _why_no_legs(mechanism) or (None if count == 4 else _not_four(count))
+    return _why_no_legs(mechanism) or (None if count == 4 else _leg_count_message(count))
 
 
 def stroke_upper_bound(mechanism: Mechanism) -> float:
@@ -179,7 +179,7 @@ def _format_axis(axis: Array) -> str:
     return f"({', '.join(f'{x:.4g}' for x in np.round(axis, 4) + 0.0)})"
 
 
-def _not_four(count: int) -> str:
+def _leg_count_message(count: int) -> str:
     return f"a gait with diagonal leg pairs needs four legs, but this robot has {count}."
 
 

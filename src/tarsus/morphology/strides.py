@@ -141,7 +141,7 @@ def find_strides(mechanism: Mechanism) -> tuple[Stride, ...]:
         For other robots.
     """
     if len(find_soles(mechanism)) == 2:
-        return tuple(_of_sole(mechanism, leg) for leg in find_sole_legs(mechanism))
+        return tuple(_build_sole_stride(mechanism, leg) for leg in find_sole_legs(mechanism))
     legs = find_legs(mechanism)
     return tuple(
         HingedStride((leg.name,), half, leg.joints, leg.posture, sum(leg.lengths), None, leg)
@@ -173,7 +173,7 @@ def crouch(robot: Robot, share: float) -> Robot:
     return replace(robot, keyframes={**robot.keyframes, "stand": q})
 
 
-def _of_sole(mechanism: Mechanism, leg: SoleLeg) -> Stride:
+def _build_sole_stride(mechanism: Mechanism, leg: SoleLeg) -> Stride:
     """Build the stride of a leg with a sole; the left leg is in stance first."""
     position = np.array(ca.evalf(sole_pose(leg, SX(leg.posture))[1])).ravel()
     feet = tuple(corner.name for corner in find_soles(mechanism)[leg.bodies[-1]])

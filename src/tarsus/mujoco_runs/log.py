@@ -133,7 +133,7 @@ def _trajectory(setup: MujocoSetup, run: RecordedRun) -> Trajectory:
         q=q,
         u=given["qvel"],
         force=after["contact_force"],
-        ends=tuple((c.body, WORLD) for c in robot.candidates),
+        contact_bodies=tuple((c.body, WORLD) for c in robot.candidates),
         normal=np.broadcast_to(normal, (run.steps, n, 3)),
         point=np.where(open_[..., None], lowest, after["contact_point"]),
         correction=None,

@@ -183,8 +183,8 @@ class Planner:
         )
         alternation = self.goal.strides()
         self._strides = strides(alternation, self._symmetries, self.timing.spacing)
-        if (self.method.paired or alternation[0]) and not self._symmetries:
-            ignored = "paired" if self.method.paired else "alternating"
+        if (self.method.paired_share or alternation[0]) and not self._symmetries:
+            ignored = "paired_share" if self.method.paired_share else "alternating_share"
             text = f"{ignored} is ignored: {self.robot.name!r} has no symmetric pairs of legs."
             self.warnings.append(WarningRecord(text, "symmetry-ignored", self.robot.name))
         # warm up: create threads and tables before the first plan is needed

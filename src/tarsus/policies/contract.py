@@ -135,7 +135,7 @@ class Contract:
         Default robot: the name of a built-in robot, or the path of a file.
     origins : mapping
         Source of each value, by name of the field.
-    doubts : tuple of str
+    assumptions : tuple of str
         Assumptions that may be wrong, one sentence each.
     """
 
@@ -167,7 +167,7 @@ class Contract:
     motion: str = ""
     robot: str = ""
     origins: Mapping[str, str] = field(default_factory=dict)
-    doubts: tuple[str, ...] = ()
+    assumptions: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for name, choices in CHOICES.items():

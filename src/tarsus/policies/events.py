@@ -49,14 +49,14 @@ class FirstEvents:
         Number of falls examined.
     counts : dict
         Number of falls that began with each kind of event.
-    lead : dict
+    lead_time : dict
         Median time from the event to the fall, s, by kind.
     """
 
     engine: str
     falls: int
     counts: dict[str, int]
-    lead: dict[str, float]
+    lead_time: dict[str, float]
 
     def to_dict(self) -> dict[str, Any]:
         """Convert the counts to JSON values."""
@@ -71,7 +71,7 @@ class EventMeasures:
     ----------
     fallen, standing : mapping
         Measures of trials with and without a fall, shape (periods, trials), by kind of event.
-    fell : ndarray
+    fall_times : ndarray
         Time of each examined fall, shape (fallen trials,), s.
     period : float
         Control period, s.
@@ -79,7 +79,7 @@ class EventMeasures:
 
     fallen: Measures
     standing: Measures
-    fell: Array
+    fall_times: Array
     period: float
 
 
@@ -174,7 +174,7 @@ def first_events(engine: str, observed: EventMeasures, normal: EventMeasures) ->
         kind: float(values.max()) + TOLERANCES[kind] * _scale(kind, values)
         for kind, values in normal.standing.items()
     }
-    for k, fell in enumerate(observed.fell):
+    for k, fell in enumerate(observed.fall_times):
         end = round(fell / observed.period)
         starts = {
             kind: int(np.argmax(values[:end, k] > bounds[kind]))
@@ -186,7 +186,7 @@ def first_events(engine: str, observed: EventMeasures, normal: EventMeasures) ->
         if starts:
             leads.setdefault(first, []).append(fell - (starts[first] + 1) * observed.period)
     lead = {kind: float(np.median(times)) for kind, times in leads.items()}
-    return FirstEvents(engine, len(observed.fell), dict(counts.most_common()), lead)
+    return FirstEvents(engine, len(observed.fall_times), dict(counts.most_common()), lead)
 
 
 def _scale(kind: str, values: Array) -> float:

@@ -23,7 +23,7 @@ from tarsus.policies.survival import EngineResult
 Array = NDArray[np.float64]
 Table = tuple[list[str], list[list[str]]]  # headings and rows
 MAX_SHOWN = 4  # items of a list that are printed
-HIDDEN_FIELDS = ("origins", "doubts", "terms", "ranges")
+HIDDEN_FIELDS = ("origins", "assumptions", "terms", "ranges")
 
 
 def contract_rows(contract: Contract) -> list[list[str]]:
@@ -130,7 +130,7 @@ def events_table(events: Sequence[FirstEvents]) -> Table:
     for one in events:
         row = [one.engine, str(one.falls)]
         for kind in kinds:
-            lead = f" ({one.lead[kind]:.2f} s before)" if kind in one.lead else ""
+            lead = f" ({one.lead_time[kind]:.2f} s before)" if kind in one.lead_time else ""
             row.append(f"{one.counts[kind]}{lead}" if kind in one.counts else "-")
         cells.append(row)
     return ["engine", "falls examined", *kinds], cells
@@ -139,7 +139,7 @@ def events_table(events: Sequence[FirstEvents]) -> Table:
 def separation_table(separation: Separation) -> Table:
     """Tabulate survival with single settings of an engine changed."""
     cells = [
-        [v.change, *v.survival.cells, "yes" if v in separation.explaining else ""]
+        [v.change, *v.survival.cells, "yes" if v in separation.explaining_variants else ""]
         for v in separation.variants
     ]
     return ["change", "stood", "95 % interval", "closes the difference"], cells

@@ -50,7 +50,7 @@ class VariedFactor:
     logarithmic: bool = False
     law: str = ""
 
-    def between(self, a: float, b: float) -> float:
+    def midpoint(self, a: float, b: float) -> float:
         """Compute the value halfway between two values."""
         return float(np.sqrt(a * b)) if self.logarithmic else 0.5 * (a + b)
 
@@ -136,7 +136,7 @@ class Margin:
     @property
     def value(self) -> float:
         """Middle of the bracket; the largest change if most trials succeed there."""
-        return FACTORS[self.factor].between(self.low, self.high) if self.fails else self.high
+        return FACTORS[self.factor].midpoint(self.low, self.high) if self.fails else self.high
 
     def to_dict(self) -> dict[str, Any]:
         """Convert the margin to JSON values."""
@@ -170,6 +170,6 @@ def find_margin(policy: BoundPolicy, engine: PolicyEngine, name: str, plan: Tria
     if succeeds(high):
         return Margin(name, factor.unit, high, high, False, engine.law)
     for _ in range(BISECTIONS):
-        middle = factor.between(low, high)
+        middle = factor.midpoint(low, high)
         low, high = (middle, high) if succeeds(middle) else (low, middle)
     return Margin(name, factor.unit, low, high, True, engine.law)

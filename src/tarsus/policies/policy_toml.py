@@ -24,7 +24,7 @@ PATH_FIELDS = ("network", "motion")
 TEXT_FIELDS = {"kind", "order", "layout", "newest", "first", "input", "output", "robot"}
 TEXT_FIELDS |= set(PATH_FIELDS)
 ROBOT_FILES = (".xml", ".urdf", ".sdf")
-INTERNAL_FIELDS = {"origins", "doubts"}  # files cannot set them
+INTERNAL_FIELDS = {"origins", "assumptions"}  # files cannot set them
 TERM_KEYS = ("name", "scale", "clip", "history", "label")
 
 

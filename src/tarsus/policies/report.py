@@ -42,9 +42,9 @@ def page(check: PolicyCheck) -> str:
         body += _margins(check)
     if check.separation is not None:
         body += _separation(check.separation)
-    if check.policy.contract.doubts:
+    if check.policy.contract.assumptions:
         body.append("<h2>Doubts about the contract</h2>")
-        body += [f"<p>{escape(doubt)}</p>" for doubt in check.policy.contract.doubts]
+        body += [f"<p>{escape(doubt)}</p>" for doubt in check.policy.contract.assumptions]
     return build_document(title, body)
 
 
@@ -82,9 +82,9 @@ def verdicts(check: PolicyCheck) -> list[str]:
 def explanation(separation: Separation) -> str:
     """Explain in one sentence why the policy falls in one engine and stands in another."""
     pair = f"{separation.standing} and {separation.falling}"
-    if not separation.explaining:
+    if not separation.explaining_variants:
         return f"No single setting explains the difference between {pair}."
-    best = separation.explaining[0]
+    best = separation.explaining_variants[0]
     share = 100 * best.survival.share
     return (
         f"The difference between {pair} is due to one setting: with {best.change} under"

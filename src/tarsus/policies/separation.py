@@ -52,7 +52,7 @@ class Separation:
     variants: tuple[VariantResult, ...]
 
     @property
-    def explaining(self) -> tuple[VariantResult, ...]:
+    def explaining_variants(self) -> tuple[VariantResult, ...]:
         """Changes that close at least half of the gap in survival, beyond the 95 % interval."""
         half = 0.5 * (self.reference.share + self.unchanged.share)
         return tuple(
@@ -63,7 +63,7 @@ class Separation:
 
     def to_dict(self) -> dict[str, Any]:
         """Convert the separation to JSON values."""
-        return asdict(self) | {"explaining": [v.change for v in self.explaining]}
+        return asdict(self) | {"explaining": [v.change for v in self.explaining_variants]}
 
 
 def best_and_worst(rows: Sequence[EngineResult]) -> tuple[EngineResult, EngineResult] | None:

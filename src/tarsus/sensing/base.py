@@ -54,10 +54,11 @@ class SensorInput:
     ----------
     before, after
         Kinematics at the start and the end of the step, with velocities.
-    pressed
+    contact_kinematics
         Kinematics where the step evaluates contacts.
     loads
-        Function that returns the contact forces on a body, by its name, evaluated at `pressed`.
+        Function that returns the contact forces on a body, by its name, evaluated at
+        `contact_kinematics`.
     dt
         Step size in s.
     heights
@@ -71,7 +72,7 @@ class SensorInput:
 
     before: Kinematics
     after: Kinematics
-    pressed: Kinematics
+    contact_kinematics: Kinematics
     loads: Callable[[str], list[Load]]
     dt: SX
     heights: Callable[[list[SX]], list[SX]]

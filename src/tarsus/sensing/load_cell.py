@@ -42,7 +42,7 @@ class LoadCell(Sensor):
         # wrench of this step
         frame = inputs.frame(self.frame)
         body = inputs.after.mechanism.bodies[frame.body].name
-        origin, _ = frame_pose(inputs.pressed, frame)
+        origin, _ = frame_pose(inputs.contact_kinematics, frame)
         now = SX.zeros(6)
         for load in inputs.loads(body):
             now += ca.vertcat(load.force, ca.cross(load.point - origin, load.force))

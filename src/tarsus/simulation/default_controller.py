@@ -25,7 +25,7 @@ from tarsus.simulation import resolve
 from tarsus.simulation.time_steps import DEFAULT_DT
 
 GAITS, ROBOTS = "tarsus.control.gaits", "tarsus.robots"
-HOLDING_TORQUE_FIELD = "hold"  # field of a gait for the torques that carry the robot
+HOLDING_TORQUE_FIELD = "feedforward"  # field of a gait for the torques that carry the robot
 AUTO = "auto"  # the robot's default gait
 TROT, VIRTUAL_MODEL, WALK, STAND = "trot", "virtual_model", "walk", "stand"
 MAX_BUILT_IN_TROT_MASS, MAX_TROT_MASS = 15.0, 70.0  # kg

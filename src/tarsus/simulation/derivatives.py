@@ -135,13 +135,13 @@ class _TangentRunner:
         Compiled step.
     others
         Registers with respect to which the step is differentiated, besides the state.
-    whole
+    include_cold
         Whether cold loops are compiled in.
     """
 
-    def __init__(self, plan: Plan, others: tuple[str, ...], whole: bool) -> None:
+    def __init__(self, plan: Plan, others: tuple[str, ...], include_cold: bool) -> None:
         # seed directions
-        program = _trace_tangent_program(plan, others, whole)
+        program = _trace_tangent_program(plan, others, include_cold)
         sizes = [program.sizes[INPUT_DIRECTION], *(program.sizes[name] for name in others)]
         self.ends: list[int] = np.cumsum(sizes).tolist()
         varying = [r.name for r in program.registers if r.name.startswith(tangent_name(""))]
@@ -162,9 +162,9 @@ class _TangentRunner:
         self.moved, self._solved = (
             self._directions.view(n) for n in (OUTPUT_DIRECTION, "converged")
         )
-        self._entered = np.zeros(1) if whole else self._directions.view(ENTERED)
+        self._entered = np.zeros(1) if include_cold else self._directions.view(ENTERED)
 
-    def along(self, record: Array, action: Array | None) -> tuple[Array, bool] | None:
+    def compute_jacobian(self, record: Array, action: Array | None) -> tuple[Array, bool] | None:
         """Compute the Jacobian (2 nu, directions) for a record, and whether the step was solved.
 
         None if the step enters a cold loop that is not compiled in.
@@ -214,7 +214,7 @@ def _fill_worlds(
     def fill(k: int) -> None:
         for world in indices[k::shares]:
             world_action = None if action is None else action[world]
-            result = runners[k].along(worlds.record_of(world), world_action)
+            result = runners[k].compute_jacobian(worlds.record_of(world), world_action)
             if result is None:
                 unfinished.append(world)
             else:
@@ -229,26 +229,28 @@ def _fill_worlds(
 
 
 def _create_runners(
-    plan: Plan, others: tuple[str, ...], whole: bool, shares: int
+    plan: Plan, others: tuple[str, ...], include_cold: bool, shares: int
 ) -> list[_TangentRunner]:
     """Create one runner for each thread."""
-    runners = _cached_runners(plan, others, whole)
+    runners = _cached_runners(plan, others, include_cold)
     while len(runners) < shares:
-        runners.append(_TangentRunner(plan, others, whole))
+        runners.append(_TangentRunner(plan, others, include_cold))
     return runners[:shares]
 
 
 @lru_cache(maxsize=CACHE_SIZE)
-def _cached_runners(plan: Plan, others: tuple[str, ...], whole: bool) -> list[_TangentRunner]:
+def _cached_runners(
+    plan: Plan, others: tuple[str, ...], include_cold: bool
+) -> list[_TangentRunner]:
     """Look up the cached runners of a plan; the list grows with use."""
     return []
 
 
 @lru_cache(maxsize=CACHE_SIZE)
-def _trace_tangent_program(plan: Plan, others: tuple[str, ...], whole: bool) -> Program:
+def _trace_tangent_program(plan: Plan, others: tuple[str, ...], include_cold: bool) -> Program:
     """Trace the tangent of the step, with the coordinates of `Derivatives` at both ends."""
     smooth = step_program(replace(plan, smooth=True))
-    program = tangent_program(smooth, ("q", "u", *others), ("q", "u"), whole)
+    program = tangent_program(smooth, ("q", "u", *others), ("q", "u"), include_cold)
     mechanism = plan.scene.mechanism
     q, u = SX.sym("q", mechanism.nq), SX.sym("u", mechanism.nu)
     dq, along = SX.sym("dq", mechanism.nq), SX.sym("along", 2 * mechanism.nu)

@@ -89,7 +89,7 @@ def law_for_robot(
     return replace(chosen, **taken), robot
 
 
-def _with_relative_friction(robot: Robot, usual: float | None) -> Robot:
+def _with_relative_friction(robot: Robot, default: float | None) -> Robot:
     """Make the friction factors of a robot of several files relative to the first file.
 
     If the first file has no friction, they are relative to the largest.
@@ -98,10 +98,10 @@ def _with_relative_friction(robot: Robot, usual: float | None) -> Robot:
     ----------
     robot
         The robot.
-    usual
+    default
         Friction of files that specify none; None: that of the law, whatever it is.
     """
-    frictions = [file.material.get(MU, usual) for file in robot.files]
+    frictions = [file.material.get(MU, default) for file in robot.files]
     known = [mu for mu in frictions if mu is not None]
     law_s = (frictions[0] or max(known, default=0.0)) if frictions[0] is not None else None
     factors = tuple(mu / law_s if law_s and mu is not None else 1.0 for mu in frictions)
@@ -146,9 +146,9 @@ def _scale_solid(shape: Solid, factor: float) -> Solid:
     return replace(shape, friction=factor * shape.friction, paired=paired)
 
 
-def _describe_friction_per_file(files: Sequence[FileNumbers], name: str, usual: float) -> str:
+def _describe_friction_per_file(files: Sequence[FileNumbers], name: str, default: float) -> str:
     """Describe the friction of each file of a world; empty if all are the same."""
-    mu = [file.material.get(MU, usual) for file in files]
+    mu = [file.material.get(MU, default) for file in files]
     if len(set(mu)) < 2:
         return ""
     values = ", ".join(

@@ -118,10 +118,10 @@ def resolve_assignment(setting: ParameterSetting, parts: Sequence[RunPart]) -> A
     raise _unknown_parameter_error(full, parts)
 
 
-def assigned_names(settings: Sequence[ParameterSetting], whose: str, part: Any) -> set[str]:
+def assigned_names(settings: Sequence[ParameterSetting], owner: str, part: Any) -> set[str]:
     """List the parameters of a part that assignments set; the part is searched first."""
     names = (split_assignment(one)[0].rpartition(".") for one in settings)
-    return {name for of, _, name in names if of in ("", whose, parameters.name_of(part))}
+    return {name for of, _, name in names if of in ("", owner, parameters.name_of(part))}
 
 
 def check_unambiguous(settings: Sequence[ParameterSetting], parts: Sequence[RunPart]) -> None:

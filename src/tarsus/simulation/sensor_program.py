@@ -242,19 +242,19 @@ def _create_ground(
     return lambda points: terrain.elevations(points, p), ranges
 
 
-def _create_loads(scene: Scene, looked: SX, moment: SensedStep) -> Callable[[str], list[Load]]:
+def _create_loads(scene: Scene, impulses: SX, moment: SensedStep) -> Callable[[str], list[Load]]:
     """Create a function for the mean forces over the step on a body, by its name.
 
     Parameters
     ----------
     scene
         Scene of the step.
-    looked
+    impulses
         Coordinates at which the step first evaluates contacts.
     moment
         The step.
     """
-    start_kin = kinematics(scene.mechanism, looked, moment.start[1])
+    start_kin = kinematics(scene.mechanism, impulses, moment.start[1])
     bodies = [
         (part.first.body, part.second.body) if isinstance(part, Pair) else (part.body,)
         for part in scene.geometry.contacts

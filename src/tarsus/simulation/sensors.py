@@ -94,7 +94,9 @@ def read_sensors(plan: Plan, worlds: Backend) -> dict[str, Array]:
     return by_name
 
 
-def refresh_readings(plan: Plan, worlds: Backend, mask: Any = None, begun: bool = True) -> None:
+def refresh_readings(
+    plan: Plan, worlds: Backend, mask: Any = None, include_started: bool = True
+) -> None:
     """Write the readings of the current state, for all worlds or those of a mask.
 
     Parameters
@@ -103,13 +105,13 @@ def refresh_readings(plan: Plan, worlds: Backend, mask: Any = None, begun: bool 
         Compiled step and its worlds.
     mask
         Worlds, shape (worlds,), or None for all.
-    begun
+    include_started
         Whether to include worlds that have made a step, whose readings belong to that step.
     """
     if not plan.sensing:
         return
     program = contact_free_program(plan.sensing, plan.scene)
-    if not begun:
+    if not include_started:
         fresh = np.rint(to_numpy(worlds, worlds.output("steps")))[:, 0] == 0
         mask = fresh if mask is None else fresh & to_numpy(worlds, mask)
     values = {r.name: to_numpy(worlds, worlds.get(r.name)) for r in program.of_kind("parameter")}

@@ -51,9 +51,9 @@ class Setting:
         Meaning of the setting, in a few words.
     role
         Role by which other code finds the setting, such as "friction".
-    whole
+    integer
         Whether the value is an integer.
-    outside
+    range_remedy
         Remedy for a number out of range, which ends the message.
     """
 
@@ -64,10 +64,10 @@ class Setting:
     unit: str = ""
     meaning: str = ""
     role: str = ""
-    whole: bool = False
-    outside: str = ""
+    integer: bool = False
+    range_remedy: str = ""
 
-    def read(self, numbers: Any, worlds: Backend, of: str = "") -> Any:
+    def read(self, numbers: Any, worlds: Backend, owner: str = "") -> Any:
         """Check a value for all worlds, or one per world; move it to their device.
 
         Parameters
@@ -76,7 +76,7 @@ class Setting:
             Value given by the user.
         worlds
             Worlds that get the value.
-        of
+        owner
             Name of the body, joint or actuator to which the value belongs.
 
         Raises
@@ -85,15 +85,15 @@ class Setting:
             If the shape is wrong, or a number is out of range.
         """
         shape = self.shape or ()
-        what = f"{self.name} of {of!r}" if of else self.name
+        what = f"{self.name} of {owner!r}" if owner else self.name
         value = check_numbers(what, numbers, [shape, (worlds.count, *shape)], worlds, self.name)
         numbers_read = to_numpy(worlds, value)
         wrong = numbers_read[~self.range.contains(numbers_read)]
         if wrong.size:
             rule, worst = self.range.rule(wrong[0]), wrong[0]
-            hint = f"; {self.outside}" if self.outside else ""
+            hint = f"; {self.range_remedy}" if self.range_remedy else ""
             raise InvalidValue(f"{what} must {rule}, not {worst:g}{hint}.", self.name)
-        if self.whole and np.any(numbers_read != np.round(numbers_read)):
+        if self.integer and np.any(numbers_read != np.round(numbers_read)):
             worst = numbers_read[numbers_read != np.round(numbers_read)][0]
             raise InvalidValue(f"{what} must be a whole number, not {worst:g}.", self.name)
         return value

@@ -398,7 +398,7 @@ class Simulation:
         if values.keys() & {"q", "u", "terrain"}:
             # readings come from the new state; if only the terrain changed, from the last step
             state = bool(values.keys() & {"q", "u"})
-            sensors.refresh_readings(self.plan, self._worlds, mask, begun=state)
+            sensors.refresh_readings(self.plan, self._worlds, mask, include_started=state)
 
     def reset(self, where: ArrayLike | None = None, seed: int | None = None) -> None:
         """Reset all worlds, or those of a mask, to the initial state.
@@ -463,7 +463,7 @@ class Simulation:
         torques = self.controller(self.time, *self.uncut_state)
         inputs.write_action(torques, "controller", self._action, self._worlds)
 
-    def _between(self, push: PushFunction | None) -> Interventions:
+    def _create_interventions(self, push: PushFunction | None) -> Interventions:
         """Create the actions between the steps of a run: pushes, and the Python controller."""
         if push is None:
             return Interventions(
@@ -538,7 +538,7 @@ class Simulation:
             self.time,
             self.state(),
             self.warnings,
-            self._between(push),
+            self._create_interventions(push),
         )
         return run_logged(run_start, time_steps.step_count(seconds, self.dt), progress, to)
 

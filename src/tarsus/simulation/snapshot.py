@@ -162,11 +162,11 @@ def _create_header(plan: Plan, dt: float, registers: Mapping[str, int]) -> dict[
         "actuators": _hash_entry((moved, plan.actuation), moved),
         "sensors": _hash_entry(sensors, ", ".join(name for name, *_ in sensors) or "none"),
         REGISTERS: _hash_entry(list(registers.items()), f"{len(registers)} registers"),
-        "dt": _plain(dt),
-        "limits": _plain(scene.limits),
-        "bounce": _plain(scene.bounce),
-        "stiction": _plain(scene.stiction),
-        "stabilization": _plain(scene.stabilization),
+        "dt": _create_plain_entry(dt),
+        "limits": _create_plain_entry(scene.limits),
+        "bounce": _create_plain_entry(scene.bounce),
+        "stiction": _create_plain_entry(scene.stiction),
+        "stabilization": _create_plain_entry(scene.stabilization),
     }
 
 
@@ -176,7 +176,7 @@ def _hash_entry(identity: object, meaning: str) -> HeaderEntry:
     return HeaderEntry(float(int.from_bytes(digest[:6], "big")), meaning)
 
 
-def _plain(value: float | bool) -> HeaderEntry:
+def _create_plain_entry(value: float | bool) -> HeaderEntry:
     meaning = str(bool(value)) if isinstance(value, bool | np.bool_) else f"{value:g}"
     return HeaderEntry(float(value), meaning, plain=True)
 

@@ -86,10 +86,13 @@ def touching_warnings(plan: Plan, q: NDArray[np.float64], dt: float) -> list[War
     """Warn if dt exceeds the stable limit of the contacts that touch at q."""
     if is_subcycled(plan):
         return []
-    inner, touching = dt / plan.stepper.inner_steps, find_touching_contacts(plan.scene, _first(q))
+    inner, touching = (
+        dt / plan.stepper.inner_steps,
+        find_touching_contacts(plan.scene, _first_world(q)),
+    )
     if touching is None or inner <= touching.step:
         return []
-    return [stacked_warning(plan.scene.law, touching, inner, recommended_step(plan, q))]
+    return [stacked_contact_warning(plan.scene.law, touching, inner, recommended_step(plan, q))]
 
 
 def is_subcycled(plan: Plan) -> bool:
@@ -97,11 +100,11 @@ def is_subcycled(plan: Plan) -> bool:
     return plan.scene.law.subcycles and plan.stepper.subcycles
 
 
-def stacked_warning(
+def stacked_contact_warning(
     law: Law, touching: TouchingContacts, dt: float, better: float
 ) -> WarningRecord:
     """Create the warning that dt, in s, is too long for contacts that touch simultaneously."""
-    first, second = touching.where
+    first, second = touching.shapes
     where = f"{first} and {second} touch" if second else f"{first} stands on the ground"
     softer = "a softer law"
     names = names_with_role(type(law), "stiffness", "damping")
@@ -120,7 +123,7 @@ def recommended_step(plan: Plan, q: NDArray[np.float64]) -> float:
 
     Infinite if there is no limit.
     """
-    touching = None if is_subcycled(plan) else find_touching_contacts(plan.scene, _first(q))
+    touching = None if is_subcycled(plan) else find_touching_contacts(plan.scene, _first_world(q))
     limits = [*_limits(plan, q)[0].values(), *([] if touching is None else [touching.step])]
     half = 0.5 * plan.stepper.inner_steps * min(limits, default=np.inf)
     if not 0 < half < np.inf:
@@ -129,7 +132,7 @@ def recommended_step(plan: Plan, q: NDArray[np.float64]) -> float:
     return float(f"{np.floor(half / digit) * digit:.1g}")
 
 
-def _first(q: NDArray[np.float64]) -> NDArray[np.float64]:
+def _first_world(q: NDArray[np.float64]) -> NDArray[np.float64]:
     return q if q.ndim == 1 else q[0]
 
 
@@ -142,9 +145,11 @@ def _limits(
     `find_touching_contacts`.
     """
     scene, objects = plan.scene, tree.object_bodies(plan.scene.mechanism)
-    mechanism, touching = scene.mechanism, find_touching_contacts(scene, _first(q))
+    mechanism, touching = scene.mechanism, find_touching_contacts(scene, _first_world(q))
     candidates = tuple(c for c in scene.candidates if c.body not in objects)
-    masses = contact_masses(replace(scene, candidates=candidates) if objects else scene, _first(q))
+    masses = contact_masses(
+        replace(scene, candidates=candidates) if objects else scene, _first_world(q)
+    )
     mass = sum(b.inertia.mass for i, b in enumerate(mechanism.bodies) if i not in objects)
     load = (mass if objects else mechanism.mass) * float(
         np.linalg.norm(mechanism.gravity_acceleration)

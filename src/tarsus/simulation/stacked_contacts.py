@@ -51,7 +51,7 @@ class TouchingContacts:
         Longest stable step, in s.
     count
         Number of contacts.
-    where
+    shapes
         Names of the two shapes whose contact is unstable first; the second is empty for the ground.
     bounds
         Parameters of the law that limit the step.
@@ -61,7 +61,7 @@ class TouchingContacts:
 
     step: float
     count: int
-    where: tuple[str, str]
+    shapes: tuple[str, str]
     bounds: frozenset[str]
     linear: bool
     _G: Array

@@ -166,7 +166,7 @@ def is_in_flight(
     """Return 1 where no contact is closed."""
     closed = [is_active(scene.law, touch.contact, start, i) for i, touch in enumerate(primary)]
     if gaps is not None:
-        closed.append(scene.law.closes_at(gaps.least))
+        closed.append(scene.law.closes_at(gaps.min_gap))
         closed += [number >= 0 for number in SlotMemory.of(scene, start.memory).numbers]
     return ca.logic_not(reduce(ca.logic_or, closed, SX(0)))
 
@@ -410,7 +410,7 @@ def contact_problem(
         make_shared=(lambda: shared_bodies(coupling, row_mobility())) if all_shared else None,
         regularized_solver=partial(regularized_solver, coupling, builder),
         restart=attempt.restart,
-        without_correction=attempt.without_correction,
+        skip_correction=attempt.skip_correction,
         warm_start=attempt.warm_start,
         loads_determined=locked is not None and bool(locked.with_friction),
         joints=joint_rows(coupling, row_mobility(), bounded, builder) if bounded else None,

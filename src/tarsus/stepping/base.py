@@ -199,8 +199,8 @@ class Attempt:
         The same joints as rows of the contact problem, none of them locked.
     restart : SX or None
         1 where the solver ignores the contact states of the last step (`ContactProblem.restart`).
-    without_correction : SX or None
-        1 where the law drops its correction (`ContactProblem.without_correction`).
+    skip_correction : SX or None
+        1 where the law drops its correction (`ContactProblem.skip_correction`).
     warm_start : SX or None
         Memory from which contacts in slots start (`ContactProblem.warm_start`); None for that of
         `StepStart`.
@@ -211,7 +211,7 @@ class Attempt:
     locked: LockedJoints | None = None
     bounded: BoundedJoints | None = None
     restart: SX | None = None
-    without_correction: SX | None = None
+    skip_correction: SX | None = None
     warm_start: SX | None = None
     defers_slots: bool = False
 

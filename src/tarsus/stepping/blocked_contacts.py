@@ -16,7 +16,7 @@ from tarsus.algebra.products import dot
 from tarsus.collision.contact_point import Attachment
 from tarsus.dynamics import constraint_solve
 from tarsus.stepping.coupling import Coupling
-from tarsus.stepping.delassus import own_mobility
+from tarsus.stepping.delassus import half_solved_mobility
 
 BLOCKED_RATIO = 1e-4  # of motion along the normal to motion across it, or without constraints
 
@@ -52,7 +52,7 @@ def is_blocked(coupling: Coupling, rows: list[list[SX]]) -> SX:
     if constraints is None:
         return immobile
     half = coupling.factor.backward(normal)
-    unconstrained = own_mobility(coupling.factor, half)
+    unconstrained = half_solved_mobility(coupling.factor, half)
     [column] = zip(
         *constraint_solve.delassus(coupling.factor, constraints.half, [half]), strict=True
     )

@@ -155,7 +155,7 @@ def couple_without_contacts(
 ) -> Coupling:
     """Couple the robot and its constraints, with joints locked, before adding contacts."""
     # the robot: mass matrix, its factor, free velocity
-    in_tree, M, inertia = locked and locked.in_tree, free.M, SX(0, 1)
+    in_tree, M, inertia = locked and locked.tree_joints, free.M, SX(0, 1)
     u_start, push = moving.select(kin.u), start.dt * free.h
     if in_tree is not None:
         inertia = in_tree.inertia_factor * ca.diag(M)[in_tree.indices] + in_tree.added_inertia
@@ -265,7 +265,7 @@ def joint_impulses(
     closing = entries(bilateral)[bilateral.numel() - len(locked.loop_directions) :]
     pairs = zip(entries(locked.at_limit)[len(locked.indices) :], closing, strict=True)
     loops = [ca.if_else(at_limit, impulse, 0) for at_limit, impulse in pairs]
-    in_tree = locked.in_tree
+    in_tree = locked.tree_joints
     if in_tree is None:
         return ca.vertcat(*loops)
     missing = in_tree.velocity - ca.vec(u[in_tree.indices])

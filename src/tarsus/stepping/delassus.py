@@ -38,7 +38,7 @@ def mobility(coupling: Coupling, builder: Builder, *, constrained: bool) -> Matr
 
     lower = [(r, c) for r in range(size) for c in range(r + 1)]
     contact_rows = rows[: coupling.first_joint_row]
-    if builder.loops_over(contact_rows):
+    if builder.writes_loop(contact_rows):
         columns = builder.store_all("columns", columns)
         whole = builder.map_items(
             "G_rows", contact_rows, lambda row: [entry(row, c) for c in range(size)]
@@ -56,7 +56,7 @@ def scale_by_pivots(M: Factor, row: list[SX]) -> list[SX]:
     return [d * a for d, a in zip(M.inverse_pivots, row, strict=True)]
 
 
-def own_mobility(M: Factor, row: list[SX]) -> SX:
+def half_solved_mobility(M: Factor, row: list[SX]) -> SX:
     """Compute w^T M^-1 w of a half-solved direction."""
     return dot(row, scale_by_pivots(M, row))
 
@@ -98,7 +98,7 @@ def free_mobilities(scene: Scene, attempt: Attempt, M: SX, coupling: Coupling) -
         coupling.vectors_per_contact(coupling.rows),
     )
     half = [factor.backward(row) for row in rows[::3]]
-    return [own_mobility(factor, row) for row in half]
+    return [half_solved_mobility(factor, row) for row in half]
 
 
 def shared_bodies(coupling: Coupling, row_mobility: Matrix) -> SharedBodies:

@@ -55,7 +55,7 @@ class Bracket:
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
     @property
-    def exhausted(self) -> SX:
+    def is_exhausted(self) -> SX:
         """1 after the last trial, which was at the late end."""
         return self.tries >= MAX_TRIES
 

@@ -62,7 +62,7 @@ class BrakedJoint:
         return ca.logic_and(slides, sign * self.state.rate(u) < 0)
 
 
-def needs_change(joints: list[BrakedJoint], u: SX) -> SX:
+def modes_change(joints: list[BrakedJoint], u: SX) -> SX:
     """Return 1 if a joint reverses in a step that ends with u (nu,), or is overloaded."""
     flags = [joint.reverses(u) for joint in joints]
     flags += [

@@ -28,7 +28,7 @@ from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder
 from tarsus.stepping import assemble
 from tarsus.stepping.base import SLOTS_DEFERRED, Attempt, Scene, StepOutputs, StepStart
-from tarsus.stepping.joint_friction import BrakedJoint, needs_change, next_slide_signs
+from tarsus.stepping.joint_friction import BrakedJoint, modes_change, next_slide_signs
 from tarsus.stepping.joint_states import (
     KEEP_LIMITS_PASS,
     RESTART_PASS,
@@ -102,13 +102,13 @@ def step_with_joints(scene: Scene, q: SX, start: StepStart, builder: Builder) ->
         terms = [joint.locking_terms(mode) for joint, mode in zip(joints, modes, strict=True)]
         factor, added, rate, friction = (ca.vertcat(*p) for p in zip(*terms, strict=True))
         at_limit = ca.vertcat(*(mode[0] != 0 for mode in modes))
-        restart, without_correction = state["pass"] >= RESTART_PASS, None
+        restart, skip_correction = state["pass"] >= RESTART_PASS, None
         if scene.law.correction_is_optional:
-            without_correction = state["at_rest"]
-            restart = ca.logic_or(restart, without_correction)
+            skip_correction = state["at_rest"]
+            restart = ca.logic_or(restart, skip_correction)
         locking = factor, added, rate, friction, at_limit
         locked = LockedJoints(indices, *locking, with_friction, directions)
-        attempt = Attempt(locked, restart=restart, without_correction=without_correction)
+        attempt = Attempt(locked, restart=restart, skip_correction=skip_correction)
         if scene.slots:
             warm_start = ca.if_else(state["pass"] > 0, state["memory"], start.memory)
             attempt = replace(attempt, warm_start=warm_start)
@@ -117,7 +117,7 @@ def step_with_joints(scene: Scene, q: SX, start: StepStart, builder: Builder) ->
         after, wrong = next_modes(joints, modes, end, (state, robot.free.M), builder)
         end = reject_unphysical(scene, end)
         if scene.law.correction_is_optional:
-            after, wrong = retry_without_correction(end, state, after, wrong)
+            after, wrong = retry_skip_correction(end, state, after, wrong)
         wrong = builder.store("wrong", wrong)
         settled = ca.logic_and(ca.logic_not(wrong), state["pass"] < KEEP_LIMITS_PASS)
         good = ca.logic_and(end.contact.converged, settled)
@@ -211,7 +211,7 @@ def solve_as_rows(
     # with no joint locked; first with the law's correction at contacts, then without it
     def attempt_rows(state: Values) -> tuple[Values, SX]:
         rows = bounded_joints(scene, joints)
-        attempt = Attempt(bounded=rows, restart=SX(1), without_correction=state["tried"])
+        attempt = Attempt(bounded=rows, restart=SX(1), skip_correction=state["tried"])
         new = assemble.velocity_step(free, robot, start, attempt, builder)
         new = reject_unphysical(scene, new)
         good, values = new.contact.converged, new.to_registers() | {"tried": SX(1)}
@@ -253,7 +253,7 @@ def reject_unphysical(scene: Scene, end: StepOutputs) -> StepOutputs:
     return replace(end, contact=replace(end.contact, converged=good))
 
 
-def retry_without_correction(
+def retry_skip_correction(
     end: StepOutputs, state: Values, after: Values, wrong: SX
 ) -> tuple[Values, SX]:
     """Choose the next attempt; also return whether there is one.
@@ -308,7 +308,7 @@ def next_modes(
             return {"signs": ca.vertcat(*new_signs), "point": least}, SX(0)
 
         same = {"signs": ca.vertcat(*(modes[k][1] for k in braked)), "point": end.u}
-        result = builder.loop(same, search, 1, first=needs_change(braked_joints, end.u))
+        result = builder.loop(same, search, 1, first=modes_change(braked_joints, end.u))
         point["point"] = result["point"]
         for k, sign in zip(braked, entries(result["signs"]), strict=True):
             signs[k] = sign

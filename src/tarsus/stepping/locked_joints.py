@@ -45,7 +45,7 @@ class LockedJoints:
     loop_directions: list[list[SX]] = field(default_factory=list)
 
     @property
-    def in_tree(self) -> LockedJoints | None:
+    def tree_joints(self) -> LockedJoints | None:
         """The joints of the tree; None if there are none."""
         n = len(self.indices)
         if not n:

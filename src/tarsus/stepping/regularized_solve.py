@@ -19,7 +19,7 @@ from tarsus.contact.problem import RegularizedSolve
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder
 from tarsus.stepping.coupling import Coupling
-from tarsus.stepping.delassus import own_mobility
+from tarsus.stepping.delassus import half_solved_mobility
 
 
 def regularized_solver(
@@ -128,7 +128,7 @@ class ConstraintResponse:
         S = [[dot(row, column) for column in responses] for row in half]
         added = constraints.regularization(S)
         for b, row in enumerate(constraints.half):
-            compliance = constraints.G[b][b] - own_mobility(coupling.factor, row)
+            compliance = constraints.G[b][b] - half_solved_mobility(coupling.factor, row)
             S[b][b] += ca.fmax(compliance, 0) + added
         return ConstraintResponse(half, responses, builder.store_all("S_factor", eliminate(S)))
 

@@ -95,7 +95,7 @@ def solve_with_slots(
     """
     law, memory = scene.law, SlotMemory.of(scene, start.memory)
     used = reduce(ca.fmax, memory.numbers) >= 0
-    fallen = builder.store("fallen", ca.logic_or(used, law.closes_at(gaps.least)))
+    fallen = builder.store("fallen", ca.logic_or(used, law.closes_at(gaps.min_gap)))
 
     # in all worlds solve the primary contacts: a loop around this would slow down standing worlds
     begin = replace(start, memory=ca.vertcat(SX(0, 1), *memory.primary))
@@ -251,7 +251,7 @@ def choose_contacts(
     pairs = zip(flags, candidate_gaps, strict=True)
     keys = [ca.if_else(flag, gap, SX.inf()) for flag, gap in pairs]
     touching = sum(flags, SX(0))
-    for deepest in gaps.others:
+    for deepest in gaps.pairs_and_spans:
         keys += [ca.if_else(law.closes_at(gap), gap, SX.inf()) for gap in deepest.gaps]
         touching += deepest.touching
     keys += [ca.if_else(flag, PRESSED_KEY + j, SX.inf()) for j, flag in enumerate(pressed)]
@@ -280,7 +280,7 @@ def choose_contacts(
 def _find_number_of_key(scene: Scene, index: SX, gaps: SecondaryGaps, memory: SlotMemory) -> SX:
     """Find the contact number that belongs to the sorting key at an index."""
     number = index
-    others = [number for deepest in gaps.others for number in deepest.numbers]
+    others = [number for deepest in gaps.pairs_and_spans for number in deepest.numbers]
     for k, other in enumerate([*others, *memory.numbers], len(scene.candidates)):
         number = ca.if_else(index == k, other, number)
     return number

@@ -112,7 +112,9 @@ class Store:
         path, count = self._plan_path(groups), len(groups)
         if not path.exists():
             return []
-        rule = ListRule(NumberRule(1, MAX_CHUNK_SIZE, whole=True), max_items=count, min_items=count)
+        rule = ListRule(
+            NumberRule(1, MAX_CHUNK_SIZE, integer=True), max_items=count, min_items=count
+        )
         plan = read_json(path)
         with error_context(f"{path}, which may be removed"):
             TableRule({PLAN: rule}, required=(PLAN,)).check("", plan)

@@ -46,7 +46,7 @@ class GaitDefaults(NamedTuple):
         As in `GaitTask`.
     unit
         Velocity error that counts as one, in m/s.
-    astray, straight, clock
+    velocity_error, straight, clock
         Weights of the velocity, the turn rate and the timing of the steps.
     sunk
         Fraction of the standing height below which the base has collapsed.
@@ -60,7 +60,7 @@ class GaitDefaults(NamedTuple):
     push: float = 0.5
     episode: float = 20.0
     unit: float = 1.0
-    astray: float = 10.0
+    velocity_error: float = 10.0
     straight: float = 0.0
     clock: float = 1.5
     sunk: float = 0.55
@@ -198,7 +198,7 @@ class GaitTask(LearningTask):
         change = state.action - state.previous_action
         terms = {
             "velocity": 5 * ca.exp(-velocity_error / 0.1),
-            "astray": -defaults.astray * ca.sqrt(velocity_error + 1e-4),
+            "velocity_error": -defaults.velocity_error * ca.sqrt(velocity_error + 1e-4),
             "turn": 3.5 * ca.exp(-(turn_error**2) / 0.2),
             "clock": defaults.clock * self._timing(state),
             "bounce": -5 * v[2] ** 2,
@@ -265,7 +265,7 @@ def gait_defaults(mechanism: Mechanism) -> GaitDefaults:
         push=0.5 * max_speed,
         episode=5.0,
         unit=max_speed,
-        astray=5.0,
+        velocity_error=5.0,
         straight=3.0,
         clock=5.0,
         sunk=0.7,

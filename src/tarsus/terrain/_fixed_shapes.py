@@ -90,7 +90,7 @@ class FixedShapes:
             return self._height_field(shapes[0], level)
         return self._sample_from_above(shapes, level, cell)
 
-    def _floor_height(self, wide: list[int]) -> float | None:
+    def _floor_height(self, wide_boxes: list[int]) -> float | None:
         """Find the height of the highest plane or wide box in m; None without either.
 
         Raises
@@ -108,11 +108,11 @@ class FixedShapes:
                 inclined[0],
             )
         tops = [float(self.data.geom_xpos[g][2]) for g in planes]
-        tops += [float(self.data.geom_xpos[g][2] + self.model.geom_size[g][2]) for g in wide]
+        tops += [float(self.data.geom_xpos[g][2] + self.model.geom_size[g][2]) for g in wide_boxes]
         return max(tops, default=None)
 
-    def _other_shapes(self, wide: list[int]) -> list[int]:
-        known = set(wide)
+    def _other_shapes(self, wide_boxes: list[int]) -> list[int]:
+        known = set(wide_boxes)
         return [g for g in self.geoms if self.model.geom_type[g] != PLANE and g not in known]
 
     def _is_wide(self, geom: int) -> bool:

@@ -169,7 +169,7 @@ class HeightField(Terrain):
             p.lookup("heights", ca.vertcat(*(self._neighbors(node) for node in nearest)))
         )
         return [
-            self._touch(point, position - node, heights[9 * k : 9 * k + 9])
+            self._distance_and_frame_at(point, position - node, heights[9 * k : 9 * k + 9])
             for k, (point, position, node) in enumerate(zip(points, places, nearest, strict=True))
         ]
 
@@ -183,10 +183,10 @@ class HeightField(Terrain):
         row = [ca.fmin(ca.fmax(node[1] + k, 0), rows - 1) for k in (-1, 0, 1)]
         return ca.vertcat(*(i * cols + j for i in row for j in column))
 
-    def _touch(self, point: SX, offset: SX, nine: list[SX]) -> tuple[SX, SX]:
+    def _distance_and_frame_at(self, point: SX, offset: SX, neighbors: list[SX]) -> tuple[SX, SX]:
         """Compute distance and frame at an offset (2,), in cells, from the middle height."""
         heights, slopes = zip(
-            *(self._interpolate(nine[k : k + 3], offset[0]) for k in (0, 3, 6)), strict=True
+            *(self._interpolate(neighbors[k : k + 3], offset[0]) for k in (0, 3, 6)), strict=True
         )
         height, along_y = self._interpolate(list(heights), offset[1])
         along_x, _ = self._interpolate(list(slopes), offset[1])

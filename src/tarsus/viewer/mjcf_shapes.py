@@ -41,7 +41,7 @@ def mjcf_shapes(robot: Robot, path: Path) -> list[DrawnShape]:
     visible, hidden = list[DrawnShape](), list[DrawnShape]()
     for geom in range(model.ngeom):
         body = _find_body(robot, model, int(model.geom_bodyid[geom]))
-        mesh = _create_mesh(model, geom, source.absent)
+        mesh = _create_mesh(model, geom, source.missing_meshes)
         if body == WORLD or mesh is None:
             continue
         body_pose = Pose(positions[0, body], rotations[0, body])

@@ -160,7 +160,7 @@ def draw_strip(
             ax.set_ylim(low - margin, high + margin)
 
 
-def above_and_below(figure: Figure, ratio: float) -> tuple[SubFigure, SubFigure]:
+def split_vertically(figure: Figure, ratio: float) -> tuple[SubFigure, SubFigure]:
     """Split a figure into two subfigures; the upper one is `ratio` times as high."""
     parts: Any = figure.subfigures(2, 1, height_ratios=[ratio, 1])
     return parts[0], parts[1]

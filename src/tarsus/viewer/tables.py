@@ -33,7 +33,7 @@ class TextTable:
         Headings.
     rows
         Cells of each row, with rich's markup.
-    left
+    left_aligned
         Headings of text columns, which are left-aligned and may be wrapped.
     keys
         Number of first columns that every part of a wide table repeats.
@@ -43,7 +43,7 @@ class TextTable:
 
     head: Sequence[str]
     rows: Sequence[Sequence[str]]
-    left: Sequence[str] = ()
+    left_aligned: Sequence[str] = ()
     keys: int = 1
     title: str = ""
 
@@ -73,7 +73,7 @@ class TextTable:
     def _min_width(self, k: int) -> int:
         """Compute the width of a column that breaks no number and no word of its heading."""
         longest = self._longest(k)
-        if self.head[k] in self.left and k >= self.keys:
+        if self.head[k] in self.left_aligned and k >= self.keys:
             longest = min(longest, MIN_TEXT_WIDTH)
         return max(longest, *map(len, (self.head[k] or " ").split(" ")))
 
@@ -90,7 +90,7 @@ class TextTable:
     def _rich_table(self, columns: Sequence[int], width: int) -> Table:
         table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
         for k, wide in self._widths(columns, width).items():
-            justify: Any = "left" if self.head[k] in self.left or k == 0 else "right"
+            justify: Any = "left" if self.head[k] in self.left_aligned or k == 0 else "right"
             table.add_column(Text(self.head[k]), justify=justify, width=wide, overflow="fold")
         for row in self.rows:
             table.add_row(*(Text.from_markup(row[k]) for k in columns))

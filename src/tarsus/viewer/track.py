@@ -100,7 +100,7 @@ class Track:
         return self.robot.mass * float(np.linalg.norm(self.robot.gravity_acceleration))
 
     @cached_property
-    def _at_start(self) -> Array:
+    def _initial_points(self) -> Array:
         """Initial positions of the robot's joints and contacts (n, 3), in m."""
         positions, _ = poses(self.robot, self.q[0, :1])
         return np.concatenate([positions[0, :-1], self.contacts.point[0, 0]])
@@ -108,7 +108,7 @@ class Track:
     @cached_property
     def extent(self) -> Array:
         """Initial extent of the robot's joints and contacts (3,), in m."""
-        return np.maximum(np.ptp(self._at_start, axis=0), 0.05)
+        return np.maximum(np.ptp(self._initial_points, axis=0), 0.05)
 
     @property
     def size(self) -> float:
@@ -118,7 +118,7 @@ class Track:
     @property
     def middle(self) -> float:
         """Initial height of the robot's middle above its first body, in m."""
-        low = float(self._at_start[:, 2].min())
+        low = float(self._initial_points[:, 2].min())
         return low + MIDDLE * float(self.extent[2]) - float(self.base()[0, 2])
 
     def step_at(self, time: float) -> int:

@@ -130,24 +130,24 @@ class Stage:
         reach = 0.0 if view.follow else float(np.ptp(path[:, :2], axis=0).max())
         self._distance = view.distance * float(first.extent.max()) + reach
 
-    def _spacing(self, worlds: int, uneven: bool) -> float:
+    def _spacing(self, worlds: int, on_uneven_ground: bool) -> float:
         """Compute the distance between robots, in m; 0 to overlay them."""
         requested = self.view.spacing
         if requested is not None:
-            if requested and uneven:
+            if requested and on_uneven_ground:
                 raise Unsupported(
                     "spacing needs level ground, but this log's terrain is uneven: omit it.",
                     "spacing",
                 )
             return requested if worlds > 1 else 0.0
-        if uneven and worlds > MAX_OVERLAID:
+        if on_uneven_ground and worlds > MAX_OVERLAID:
             text = (
                 f"only {MAX_OVERLAID} of {worlds} worlds are drawn: on uneven ground, robots cannot"
                 " be drawn side by side."
             )
             warnings.warn(TarsusWarning(text, "worlds-not-drawn", "world"), stacklevel=3)
         spacing = GRID_SPACING * float(self.tracks[0].extent.max())
-        return spacing if worlds > MAX_OVERLAID and not uneven else 0.0
+        return spacing if worlds > MAX_OVERLAID and not on_uneven_ground else 0.0
 
     def frame(self, time: float) -> NDArray[np.uint8]:
         """Render the image (height, width, 3) at a time in s."""

@@ -63,7 +63,7 @@ class PeerSession(Session):
     5. The servo torque tau = kp (posture - angle) - kd rate is computed at the start of a step and
        constant during it. Implement `apply_servos` (read the joints, set torques) and
        `make_step`. If the simulator can compute the servo, implement `advance` and set
-       `own_servo`.
+       `has_own_servo`.
     6. Describe in `settings` the solver, iterations, tolerances, number format, and everything else
        in which the simulator differs from the others.
     """
@@ -74,7 +74,7 @@ class PeerSession(Session):
     """Names of the distributions to install."""
     variants: ClassVar[Mapping[str, str]] = {"": "defaults"}
     """Description of each variant, by name."""
-    own_servo: ClassVar[bool] = False
+    has_own_servo: ClassVar[bool] = False
     """Whether the simulator computes the servo, without Python in every step."""
 
     @abstractmethod

@@ -28,7 +28,7 @@ class DrakePeer(PeerSession):
 
     package: ClassVar[str] = "pydrake"
     distributions: ClassVar[tuple[str, ...]] = ("drake",)
-    own_servo: ClassVar[bool] = True
+    has_own_servo: ClassVar[bool] = True
     variants: ClassVar[Mapping[str, str]] = {
         "": "contact approximation by default",
         "sap": "contact approximation kSap",

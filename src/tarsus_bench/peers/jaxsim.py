@@ -27,7 +27,7 @@ class JaxSimPeer(PeerSession):
 
     package: ClassVar[str] = "jaxsim"
     distributions: ClassVar[tuple[str, ...]] = ("jaxsim",)
-    own_servo: ClassVar[bool] = True
+    has_own_servo: ClassVar[bool] = True
     variants: ClassVar[Mapping[str, str]] = {
         "": "SoftContacts, semi-implicit Euler",
         "rk4": "SoftContacts, integrator RungeKutta4",

@@ -23,7 +23,7 @@ class MuJoCoPeer(PeerSession):
 
     package: ClassVar[str] = "mujoco"
     distributions: ClassVar[tuple[str, ...]] = ("mujoco",)
-    own_servo: ClassVar[bool] = True
+    has_own_servo: ClassVar[bool] = True
     variants: ClassVar[Mapping[str, str]] = {
         "": "mj_step, its loop in C",
         "rollout": "mujoco.rollout, one world",

@@ -25,7 +25,7 @@ class NewtonPeer(PeerSession):
 
     package: ClassVar[str] = "newton"
     distributions: ClassVar[tuple[str, ...]] = ("newton", "mujoco-warp")
-    own_servo: ClassVar[bool] = True
+    has_own_servo: ClassVar[bool] = True
     variants: ClassVar[Mapping[str, str]] = {
         "": "SolverMuJoCo on the device cpu, one world",
         STEEL: "SolverSteel, with the contacts of Newton's own collision detection",

@@ -31,7 +31,7 @@ class TarsusPeer(SimulationSession, PeerSession):
 
     package: ClassVar[str] = "tarsus"
     distributions: ClassVar[tuple[str, ...]] = ("tarsus",)
-    own_servo: ClassVar[bool] = True
+    has_own_servo: ClassVar[bool] = True
     variants: ClassVar[Mapping[str, str]] = {
         "": "law moreau, stepper midpoint, one world",
         "batch": f"the same, {WORLDS} worlds",

@@ -92,7 +92,7 @@ class DropRun:
         Whether the step contained an impact, and converged, shape (steps, worlds).
     impacts
         The impacts.
-    lost
+    lost_impacts
         Number of impacts beyond those that a step records.
     """
 
@@ -108,7 +108,7 @@ class DropRun:
     has_impact: Array
     converged: Array
     impacts: Impacts
-    lost: int
+    lost_impacts: int
 
     @classmethod
     def of(cls, robot: Robot, log: xr.Dataset) -> DropRun:

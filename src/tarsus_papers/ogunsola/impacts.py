@@ -79,8 +79,8 @@ class ImpactsPart(Exhibit):
         notes = [
             f"In {released} of {total:,} impacts a closed contact opens that the equality of (4)"
             " would have kept closed.",
-            f"{run.lost:,} more impacts follow each other so closely (more than four in one step)"
-            " that the log has their impulses but no row for them.",
+            f"{run.lost_impacts:,} more impacts follow each other so closely (more than four in one"
+            " step) that the log has their impulses but no row for them.",
             "Friction goes beyond the paper: a Coulomb cone with the same e along the normal. The"
             " momentum of these impacts is not shown, because T contains only normal directions.",
         ]

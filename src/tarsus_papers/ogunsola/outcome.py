@@ -33,7 +33,7 @@ class DropOutcome:
         Largest depth of a foot in the stance after the landing, in m.
     sideways
         Displacement of the center of mass in x and y until the end of that stance, in m.
-    along
+    slope_velocity_error
         Largest error of the velocity of the center of mass along the slope, in m/s; with free legs
         only until the end of that stance.
     acceleration
@@ -52,7 +52,7 @@ class DropOutcome:
     impacts: int
     depth: float
     sideways: float
-    along: float
+    slope_velocity_error: float
     acceleration: float
     torque: float
     final_speed: float

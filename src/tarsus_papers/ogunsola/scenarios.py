@@ -186,7 +186,7 @@ class Scenario2(_Drop):
     )
 
     def scenario_checks(self, outcomes: Mapping[int, DropOutcome], quick: bool) -> list[Check]:
-        worst = max(w.along for k, w in outcomes.items() if CASES[k].mu == 0)
+        worst = max(w.slope_velocity_error for k, w in outcomes.items() if CASES[k].mu == 0)
         checks = [
             Check(
                 "no friction: velocity along the slope = g sin 5° t, to 1e-3 m/s, with free legs"

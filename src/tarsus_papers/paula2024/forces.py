@@ -60,7 +60,7 @@ class Forces(Exhibit):
         walk = run_walk(SPEED, seconds)
         end = slice(-round(min(PLOTTED_SECONDS, seconds) / DT), None, PLOTTED_STEP)
         data: dict[str, Any] = {"time": walk.time[end]}
-        for name, motion in (("ours", walk.ours), ("theirs", walk.theirs)):
+        for name, motion in (("ours", walk.tarsus), ("theirs", walk.mujoco)):
             data[name] = {"force": motion.force[end], "active": motion.active[end]}
         return Finding(data, rows, (), checks, [SETTING])
 
@@ -97,7 +97,7 @@ def _draw_phases(ax: Axes, time: Any, active: Any, row: int) -> None:
 
 def _build_rows(speed: float, walk: ComparedWalk) -> list[Row]:
     # published numbers first, then the peaks
-    tarsus, peer = walk.ours, walk.theirs
+    tarsus, peer = walk.tarsus, walk.mujoco
     spurious = spurious_times(peer.active, DT)
     times = f"at {', '.join(f'{t:.2f}' for t in spurious[:8])} s" if spurious else ""
     condition, difference = f", command {speed:g} m/s", float(mean_error(tarsus.force, peer.force))
@@ -132,7 +132,7 @@ def _build_rows(speed: float, walk: ComparedWalk) -> list[Row]:
 
 
 def _build_checks(speed: float, walk: ComparedWalk) -> list[Check]:
-    tarsus, peer = walk.ours, walk.theirs
+    tarsus, peer = walk.tarsus, walk.mujoco
     force, agreement = (
         float(mean_error(tarsus.force, peer.force)),
         float((tarsus.active == peer.active).mean()),

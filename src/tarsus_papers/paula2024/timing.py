@@ -25,7 +25,7 @@ class Timing(Exhibit):
     def measure(self, task: Task) -> Finding:
         seconds = walk_duration(task.quick)
         walk, times = run_walk(SPEED, seconds), SECONDS / seconds
-        tarsus, peer = times * walk.ours.seconds, times * walk.theirs.seconds
+        tarsus, peer = times * walk.tarsus.seconds, times * walk.mujoco.seconds
         rows = [
             Row("the paper's simulator, Tarsus", 300.0, tarsus, "s", "section 7"),
             Row("MuJoCo", 20.0, peer, "s", "section 7", "rollout, without a controller"),

@@ -59,7 +59,7 @@ class Trunk(Exhibit):
         walk = walks[SPEED]
         plotted = slice(None, None, round(PLOT_INTERVAL / DT))
         data = {"time": walk.time[plotted]}
-        for name, motion in (("ours", walk.ours), ("theirs", walk.theirs)):
+        for name, motion in (("ours", walk.tarsus), ("theirs", walk.mujoco)):
             data[name] = np.concatenate([1e3 * motion.position, motion.angles], 1)[plotted]
         checks = [check for speed in speeds for check in _build_checks(speed, walks[speed])]
         fast = [speed for speed in speeds if speed >= MIN_CHECKED_SPEED]
@@ -88,8 +88,8 @@ class Trunk(Exhibit):
 
 def _differences(walk: ComparedWalk) -> tuple[dict[str, float], dict[str, float]]:
     """Compute the mean absolute differences of position (mm) and orientation (degrees)."""
-    position = 1e3 * mean_error(walk.ours.position, walk.theirs.position)
-    angles = mean_error(walk.ours.angles, walk.theirs.angles)
+    position = 1e3 * mean_error(walk.tarsus.position, walk.mujoco.position)
+    angles = mean_error(walk.tarsus.angles, walk.mujoco.angles)
     return (
         dict(zip(POSITION, position.tolist(), strict=True)),
         dict(zip(ANGLES, angles.tolist(), strict=True)),
@@ -111,7 +111,7 @@ def _build_rows(speed: float, walk: ComparedWalk) -> list[Row]:
 
 def _distances(walk: ComparedWalk) -> tuple[float, float]:
     """Compute the distance (m) of the trunk along x in Tarsus and in MuJoCo."""
-    ends = [float(m.position[-1, 0] - m.position[0, 0]) for m in (walk.ours, walk.theirs)]
+    ends = [float(m.position[-1, 0] - m.position[0, 0]) for m in (walk.tarsus, walk.mujoco)]
     return ends[0], ends[1]
 
 

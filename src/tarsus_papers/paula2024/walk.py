@@ -87,9 +87,9 @@ class ComparedWalk:
 
     time: Array
     """Time after every step, s."""
-    ours: WalkMotion
+    tarsus: WalkMotion
     """Motion in Tarsus."""
-    theirs: WalkMotion
+    mujoco: WalkMotion
     """Motion in MuJoCo."""
 
 

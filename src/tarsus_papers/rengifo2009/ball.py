@@ -96,7 +96,7 @@ class BallLanding(Exhibit):
             time, force = np.array(curve["time"]), np.array(curve["force"])
             look = {"ls": style, "color": color, "lw": 1.4, "label": f"k_p = {k_p:g} 1/s²"}
             left.plot(time, 1e3 * np.array(curve["height"]), **look)
-            stopped = (time > STOP_TIME) & (time < Landing(k_p, K_V, SPEED).back - 2e-3)
+            stopped = (time > STOP_TIME) & (time < Landing(k_p, K_V, SPEED).return_time - 2e-3)
             right.plot(time[stopped], 1e3 * (force[stopped] / G - 1), **look)
         first = data["first"]
         middle.plot(1e3 * np.array(first["time"]), first["force"], color="#444444", lw=1.4)
@@ -145,7 +145,7 @@ def _errors(k_p: float, curve: Mapping[str, Array]) -> dict[str, float]:
     stopped.
     """
     exact, time = Landing(k_p, K_V, SPEED), curve["time"]
-    inside = time < exact.back - 2 * DT
+    inside = time < exact.return_time - 2 * DT
     height = np.abs(curve["height"] - exact.height(time))[inside].max() / exact.depth
     stopped = inside & (time > STOP_TIME)
     error = (curve["force"] - G - exact.acceleration(time))[stopped]
@@ -169,7 +169,7 @@ def _build_rows(curves: Mapping[float, Mapping[str, Array]], peaks: Array) -> li
     rows = []
     for k, (k_p, curve) in enumerate(curves.items()):
         form, back = Landing(k_p, K_V, SPEED), return_time(curve)
-        until = f"{exact}: {form.back:.4f} s" if k_p else "never, as stated in the paper"
+        until = f"{exact}: {form.return_time:.4f} s" if k_p else "never, as stated in the paper"
         rows += [
             Row(f"k_p {k_p:g}: force at the landing", G + K_V * SPEED, float(peaks[k]), "N",
                 "section II.A", f"m g - m k_v p' at {SPEED:g} m/s and 1 kg"),

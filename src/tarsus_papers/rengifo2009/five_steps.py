@@ -113,7 +113,7 @@ class FiveSteps(Exhibit):
         # strip of poses, if any
         if data["strip"]:
             figure = Figure(figsize=(10, 7.4), layout="constrained")
-            above, part = strip.above_and_below(figure, 0.42)
+            above, part = strip.split_vertically(figure, 0.42)
             strip.draw_strip(above, data["strip"], ("side",))
         else:
             part = figure = Figure(figsize=(10, 5), layout="constrained")
@@ -132,7 +132,7 @@ class FiveSteps(Exhibit):
         names = [c.name.split("_", 2)[2].replace("_", " ") for c in biped().candidates[:4]]
         zoom_time = np.array(zoom["time"])
         form = Landing(500.0, 250.0, zoom["speed"])
-        after = np.linspace(0, form.back, 200)
+        after = np.linspace(0, form.return_time, 200)
         bottom.plot(
             zoom["landed"] + after, 1e3 * form.height(after), color="#c8c8c8", lw=4, zorder=0
         )

@@ -44,7 +44,7 @@ class Landing:
         return self.speed / self.k_v if not self.k_p else -float(self._sinking(self.turn)[0])
 
     @property
-    def back(self) -> float:
+    def return_time(self) -> float:
         """Time until the point is at the surface again, in s."""
         return self.turn + np.pi / 2 / np.sqrt(self.k_p) if self.k_p else np.inf
 

@@ -125,7 +125,7 @@ class RestitutionCurve(Exhibit):
 def _run_bounces(k_p: float, ratios: Array) -> dict[str, Array]:
     """Simulate balls; return gains, restitution and largest force for each k_p / k_v²."""
     k_v = np.sqrt(k_p / ratios)
-    seconds = 1.2 * max(Landing(k_p, v, SPEED).back for v in k_v)
+    seconds = 1.2 * max(Landing(k_p, v, SPEED).return_time for v in k_v)
     law = Linearized(k_p=np.full(len(ratios), k_p), k_v=k_v, epsilon=0.0)
     simulation = Simulation(ball(), law, landing_stepper(), dt=DT, worlds=len(ratios))
     simulation.set(q=[0, 0, 0, 1, 0, 0, 0], u=[0, 0, -SPEED, 0, 0, 0])

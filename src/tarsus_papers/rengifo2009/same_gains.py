@@ -115,11 +115,11 @@ class SameGains(Exhibit):
         figure = Figure(figsize=(10, 3.5), layout="constrained")
         left, right = figure.subplots(1, 2, width_ratios=[1.5, 1])
         # all on one curve
-        time = np.linspace(0, FORM.back, 300)
+        time = np.linspace(0, FORM.return_time, 300)
         left.plot(1e3 * time, 1e3 * FORM.height(time), color="#c8c8c8", lw=6, zorder=0)
         for k, (color, gaps) in enumerate(zip(COLORS, data["gaps"].values(), strict=False)):
             time, gap = np.array(gaps["time"]), np.array(gaps["gap"])
-            inside = time < FORM.back
+            inside = time < FORM.return_time
             exact = FORM.height(time[inside])[:, None]
             style = {"color": color, "lw": 1.2, "ls": (4 * k, (4, 4 * len(data["gaps"]) - 4))}
             left.plot(1e3 * time[inside], 1e3 * gap[inside], **style)
@@ -142,7 +142,7 @@ class SameGains(Exhibit):
 
 def _select_samples_inside(run: LandingRun) -> Any:
     """Select the samples at which the closed form is below the ground."""
-    return run.time < FORM.back - 2 * DT
+    return run.time < FORM.return_time - 2 * DT
 
 
 def _largest_difference(run: LandingRun, other: LandingRun) -> float:

@@ -77,7 +77,7 @@ class Lambda(Exhibit):
         from matplotlib.figure import Figure
 
         figure = Figure(figsize=(10, 5.6), layout="constrained")
-        top, bottom = strip.above_and_below(figure, 0.87)
+        top, bottom = strip.split_vertically(figure, 0.87)
         shown = {key: np.array(force) for key, force in data["vertex"].items()}
         for ax, (key, force) in zip(
             np.atleast_1d(top.subplots(1, len(shown))), shown.items(), strict=True

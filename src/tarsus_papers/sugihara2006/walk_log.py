@@ -43,7 +43,7 @@ def under_strip(poses: Mapping[str, Any], panels: int) -> tuple[Figure, Sequence
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(10, 6), layout="constrained")
-    above, below = strip.above_and_below(figure, 2.2)
+    above, below = strip.split_vertically(figure, 2.2)
     strip.draw_strip(above, poses)
     axes = below.subplots(1, panels, squeeze=False)[0]
     for ax in axes:

@@ -144,7 +144,7 @@ def test_a_ball_on_a_ball_is_two_masses_in_series() -> None:
     whole = tarsus.world(Ball(mass=mass), Ball(mass=mass), at=[(0, 0, 0.2)])
     simulation = Simulation(whole, Compliant(mu=0.0, c_N=c, d_N=d, c_T=0.0, d_T=0.0))
     touching = find_touching_contacts(simulation.plan.scene, simulation.q.ravel())
-    assert touching is not None and touching.count == 2 and touching.where == ("ball", "ball_2")
+    assert touching is not None and touching.count == 2 and touching.shapes == ("ball", "ball_2")
     most = (3 + np.sqrt(5)) / 2 / mass
     assert most * (c * touching.step**2 / 4 + d * touching.step / 2) == pytest.approx(1, rel=1e-6)
 

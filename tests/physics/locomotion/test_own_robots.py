@@ -221,7 +221,12 @@ def test_gains_can_be_set_by_hand(capsys: pytest.CaptureFixture) -> None:
     run = f"run {folder / FILES['go1']} --gait stand --duration 1 --json --set"
     sunk = []
     twelve = "kp=" + ",".join(["12"] * 12)
-    for gains in ("kp=76.5 hold=0", "kp=12 hold=0", f"{twelve} hold=0", "kp=12"):
+    for gains in (
+        "kp=76.5 feedforward=0",
+        "kp=12 feedforward=0",
+        f"{twelve} feedforward=0",
+        "kp=12",
+    ):
         cli.main([*run.split(), *gains.split()])
         sunk.append(capsys.readouterr().out.split('"height_min": ')[1].split(",")[0])
     assert float(sunk[1]) < float(sunk[0]) - 0.03 and sunk[1] == sunk[2]

@@ -186,7 +186,7 @@ def test_impacts_preserve_the_order_of_the_inner_stepper(law: Law, stepper: Even
         return float(np.abs(np.array([q[2], 2 * math.atan2(q[5], q[3]), u[2], u[4]]) - end).max())
 
     errors = [error(stepper, steps) for steps in (72, 144, 288)]
-    alone = [error(stepper.inside, steps) for steps in (72, 144, 288)]
+    alone = [error(stepper.inner_stepper, steps) for steps in (72, 144, 288)]
     if stepper == EventDriven():
         assert max(errors) < 1e-6 and errors[-1] < alone[-1] / 100
     else:

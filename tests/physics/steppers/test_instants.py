@@ -186,4 +186,4 @@ def test_moreau_has_no_forces_at_instants(capsys: pytest.CaptureFixture[str]) ->
 
 def test_the_inner_stepper_appears_in_text() -> None:
     made = tarsus.Simulation(point_mass(), "lcp_impulse", "event_driven", parameters=["inner=heun"])
-    assert isinstance(made.stepper, EventDriven) and isinstance(made.stepper.inside, Heun)
+    assert isinstance(made.stepper, EventDriven) and isinstance(made.stepper.inner_stepper, Heun)

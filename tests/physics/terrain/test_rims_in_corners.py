@@ -137,4 +137,4 @@ def test_a_log_is_judged_with_its_arcs() -> None:
     log = into_riser(simulation)
     assert any("+" in name for name in log.contact.values)
     run = build_trajectory(log_to_arrays(log, simulation.robot), simulation.robot)
-    assert set(run.ends) == {(0, WORLD)}
+    assert set(run.contact_bodies) == {(0, WORLD)}

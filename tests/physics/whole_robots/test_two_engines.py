@@ -229,10 +229,10 @@ def test_a_robot_file_moves_as_in_mujoco(name: str, drops: float, falls: float) 
     ):
         found = rows[scene].difference
         assert found is not None
-        assert found.early_within == found.early >= 2
+        assert found.early_agreeing == found.early_events >= 2
         assert found.agreement >= least
         assert rows[scene].unsolved <= 3  # of 1,000 to 3,000 steps
     stand = rows[comparison.STANDS].difference
     assert stand is not None
     assert stand.position < POSE_TOLERANCE.position and stand.angle < POSE_TOLERANCE.angle
-    assert stand.within == stand.shared and stand.agreement == pytest.approx(3.0)
+    assert stand.agreeing == stand.common_events and stand.agreement == pytest.approx(3.0)

@@ -35,7 +35,7 @@ def lowest(scene: Scene, q: np.ndarray) -> dict[str, np.ndarray]:
     symbols = builder.declare("q", q.shape[1])
     kin = kinematics(scene.mechanism, symbols)
     low = broad_phase.secondary_gaps(scene.geometry, kin, scene.terrain.symbols(builder), builder)
-    told = {"candidates": ca.vertcat(*low.candidates), "least": low.least}
+    told = {"candidates": ca.vertcat(*low.candidates), "least": low.min_gap}
     if low.spans is not None:
         told |= {"spans": ca.vertcat(*low.spans.gaps), "touching": low.spans.touching}
     worlds = Worlds(builder.program(q=symbols, **told), len(q))

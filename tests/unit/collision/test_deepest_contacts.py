@@ -80,7 +80,7 @@ def test_spans_replace_the_largest_gap_one_by_one():
         numbers=ca.vertcat(*found.numbers),
         places=ca.vertcat(*(found.position(number) for number in found.numbers)),
         nowhere=found.position(ca.SX(99)),
-        least=found.least,
+        least=found.min_gap,
         touching=found.touching,
     )
     ends = reference.run(program, {"gap": gaps, "at": where})

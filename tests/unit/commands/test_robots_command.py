@@ -131,7 +131,7 @@ def test_files_are_compared_with_mujoco_in_four_scenes(
     flight, drop, stand, fall, none = json.loads(capsys.readouterr().out)
     assert flight["order"] == pytest.approx(1, abs=0.1)  # the order of midpoint
     for row in (drop, stand, fall):
-        assert row["difference"]["early"] == row["difference"]["early_within"] > 0
+        assert row["difference"]["early_events"] == row["difference"]["early_agreeing"] > 0
         assert row["difference"]["agreement"] > 0.1 and row["unsolved"] == 0
     assert none["reason"] and not none["scene"]
     text = page.read_text(encoding="utf-8")

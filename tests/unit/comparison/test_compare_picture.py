@@ -8,7 +8,7 @@ import xarray as xr
 
 import tarsus
 from tarsus.comparison.laws import compare
-from tarsus.comparison.picture import busiest_feet, normal_force_on
+from tarsus.comparison.picture import find_busiest_feet, normal_force_on
 from tarsus.dynamics.robot import Robot
 
 BOX = """<mujoco><worldbody><body name="crate" pos="0 0 0.05"><freejoint/>
@@ -26,7 +26,7 @@ def robot(tmp_path_factory: pytest.TempPathFactory) -> Robot:
 def test_the_force_of_a_foot_sums_its_candidates(robot: Robot, law: str) -> None:
     run, *_ = compare(robot, law, [0.002], 0.6, gait="free")
     assert isinstance(run.log, xr.Dataset) and run.log.sizes["contact"] > 1
-    (body,) = busiest_feet(run.log, robot)
+    (body,) = find_busiest_feet(run.log, robot)
     force = normal_force_on(body, run.log, robot)
     assert body == "crate"
     assert np.mean(force[-50:]) == pytest.approx(2 * 9.81, rel=0.02)
@@ -35,6 +35,6 @@ def test_the_force_of_a_foot_sums_its_candidates(robot: Robot, law: str) -> None
 def test_feet_are_named_after_their_candidates() -> None:
     robot = tarsus.load("mini_cheetah")
     log = tarsus.Simulation(robot, controller="trot").run(0.4)
-    names = busiest_feet(log, robot)
+    names = find_busiest_feet(log, robot)
     assert set(names.values()) == {"FR_foot", "FL_foot", "HR_foot", "HL_foot"}
     assert set(names) == {"FR_shank", "FL_shank", "HR_shank", "HL_shank"}

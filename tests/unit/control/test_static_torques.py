@@ -32,7 +32,7 @@ def test_a_robot_stands_still_from_the_first_step(name: str) -> None:
     for hold in (True, False):
         simulation = tarsus.Simulation(name, controller="stand", dt=0.001)
         if not hold:
-            gait = replace(simulation.controller, hold=0.0)
+            gait = replace(simulation.controller, feedforward=0.0)
             simulation = tarsus.Simulation(name, controller=gait, dt=0.001)
         start = simulation.q.copy()
         simulation.advance(1.0)
@@ -63,8 +63,8 @@ def test_the_feet_carry_the_whole_weight() -> None:
 
 
 def test_a_wrong_number_of_torques_is_rejected() -> None:
-    with refused(InvalidValue, "hold"):
-        tarsus.Simulation("mini_cheetah", controller=Stand(hold=(1.0, 2.0)))
+    with refused(InvalidValue, "feedforward"):
+        tarsus.Simulation("mini_cheetah", controller=Stand(feedforward=(1.0, 2.0)))
 
 
 FOUR_BAR = """<mujoco><worldbody><body name="crank" pos="0 0 1"><joint name="a" axis="0 1 0"/>
@@ -97,7 +97,7 @@ def test_static_torques_through_loops_and_gears_match_virtual_work(text: str) ->
     (low, at), (high, to) = height(-1e-4), height(1e-4)
     (asked,) = static_torques(robot, start, ())
     assert asked == pytest.approx((high - low) / (to - at), rel=1e-3)
-    simulation = tarsus.Simulation(robot, controller=Stand(kp=20.0, kd=1.0, hold=(asked,)))
+    simulation = tarsus.Simulation(robot, controller=Stand(kp=20.0, kd=1.0, feedforward=(asked,)))
     simulation.advance(1.0)
     assert np.abs(simulation.q - start).max() < 1e-3
 
@@ -114,7 +114,7 @@ def test_static_torques_reduce_the_lean_of_cassie() -> None:
     for hold in (True, False):
         simulation = tarsus.Simulation(cassie, controller="stand")
         if not hold:
-            gait = replace(simulation.controller, hold=0.0)
+            gait = replace(simulation.controller, feedforward=0.0)
             simulation = tarsus.Simulation(cassie, controller=gait)
         simulation.advance(5.0)
         leans.append(float(np.rad2deg(np.arccos(uprightness(simulation.robot, simulation.q)))))

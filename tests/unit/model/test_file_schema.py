@@ -62,7 +62,7 @@ def test_tables_are_trees_with_reasons_for_unsupported_entries(table: Table) -> 
     for path, rule in table.items():
         above = path.rpartition("/")[0]
         assert not above or table[above].use == "supported", path
-        assert not rule.inside or rule.inside in table, path
+        assert not rule.children_path or rule.children_path in table, path
         assert rule.reason or rule.use == "supported", path
 
 

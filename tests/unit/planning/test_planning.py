@@ -40,7 +40,7 @@ def made(threads: int = 1, timing: PlanTiming = TIMING, **changed: Any) -> tarsu
     """A small planner, to be quick, in the scene that a Simulation has by default."""
     whole: Any = {"limits": True, "stiction": True, "precision": "float64"}
     return tarsus.Planner(
-        Go(alternating=0.0),
+        Go(alternating_share=0.0),
         method=MPPI(samples=FEW, temperature=10.0),
         dt=DT,
         timing=timing,
@@ -351,7 +351,7 @@ def test_planning_mistakes_are_reported_by_name(
         (["--push", "nan"], "--push"),
         (["--push", "9", "--push-at", "2"], "the push from 2 to 2.1 s"),
         (["--push", "9", "--push-at", "-0.5"], "the push from -0.5 to -0.4 s"),
-        (["--push", "9", "--push-lasts", "-1"], "the push's duration"),
+        (["--push", "9", "--push-duration", "-1"], "the push's duration"),
     ],
 )
 def test_an_invalid_push_is_rejected_before_anything_is_compiled(

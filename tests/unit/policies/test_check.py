@@ -134,7 +134,7 @@ def test_the_first_event_is_the_first_measure_out_of_its_normal_range() -> None:
     fallen = EventMeasures({"foot slip": slip, "joint limit": limit}, {}, np.array([0.16]), 0.02)
     first = events.first_events("moreau", fallen, usual)
     assert first.counts == {"joint limit": 1}
-    assert first.lead["joint limit"] == pytest.approx(0.16 - 4 * 0.02)
+    assert first.lead_time["joint limit"] == pytest.approx(0.16 - 4 * 0.02)
     late = EventMeasures({"foot slip": slip, "joint limit": quiet}, {}, np.array([0.08]), 0.02)
     assert events.first_events("moreau", late, usual).counts == {events.NO_EVENT: 1}
 

@@ -68,7 +68,7 @@ def test_commands_report_waiting_for_a_cold_loop(capsys: pytest.CaptureFixture[s
     worlds = Worlds(two_cold_loops())
     worlds.set("x", 8.0)
     with Progress(quiet=False, verbose=True) as progress:
-        progress.say("running")
+        progress.show_stage("running")
         worlds.advance()
         assert capsys.readouterr().err.splitlines()[1:] == []
         worlds.set("x", 20.0)

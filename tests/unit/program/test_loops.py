@@ -97,7 +97,7 @@ def test_rolled_and_unrolled_code_agree_bitwise() -> None:
 def test_tangents_support_rolled_loops() -> None:
     step, seed = 1e-6, np.cos(np.arange(ITEMS))
     own = tangent_program(program(True), ("x",), ("y",))
-    assert any(block.whole.startswith(tangent_name("")) for block in own.slices)
+    assert any(block.array.startswith(tangent_name("")) for block in own.slices)
     worlds = Worlds(own, len(X))
     worlds.set("x", X)
     worlds.set(tangent_name("x"), np.broadcast_to(seed, X.shape))
@@ -117,14 +117,14 @@ def test_irregular_code_is_unrolled() -> None:
 
     def found(now: Values) -> tuple[Values, SX]:
         assert b.is_tracing_cold
-        assert b.loops_over([x[0], x[1]]) and not b.loops_over([x[0], SX(1)])
-        assert not b.loops_over([[x[0]], [x[0], x[1]]]) and not b.loops_over([])
-        assert not b.loops_over([SX(1), SX(1)])  # nothing that varies
+        assert b.writes_loop([x[0], x[1]]) and not b.writes_loop([x[0], SX(1)])
+        assert not b.writes_loop([[x[0]], [x[0], x[1]]]) and not b.writes_loop([])
+        assert not b.writes_loop([SX(1), SX(1)])  # nothing that varies
         return {"y": now["y"] + 1}, SX(0)
 
     y = b.cold_loop({"y": x}, found, 1, x[0] > 0)["y"]
     assert not b.is_tracing_cold
-    assert not b.loops_over([x[0], x[1]])  # code that is hot
+    assert not b.writes_loop([x[0], x[1]])  # code that is hot
     assert not b.program(x=y).expanded.slices
 
 

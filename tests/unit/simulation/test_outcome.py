@@ -20,7 +20,7 @@ from tarsus.simulation.recording.summary_lines import summary_lines
 def test_gait_names_describe_the_motion(robot: str, gait: str, seconds: float, deed: str) -> None:
     simulation = tarsus.Simulation(robot, controller=gait)
     numbers = tarsus.summary(simulation, simulation.run(seconds))
-    assert (numbers["motion"], numbers["fell_at"], numbers["fell"]) == (deed, None, False)
+    assert (numbers["motion"], numbers["fall_time"], numbers["fell"]) == (deed, None, False)
     assert deed in summary_lines(numbers)["motion"]
 
 
@@ -28,7 +28,7 @@ def test_a_fall_has_its_time() -> None:
     """Without torques, legs fold within half a second."""
     simulation = tarsus.Simulation("mini_cheetah", controller="free")
     numbers = tarsus.summary(simulation, simulation.run(1.0))
-    assert numbers["fell"] and 0.1 < numbers["fell_at"] < 0.5
+    assert numbers["fell"] and 0.1 < numbers["fall_time"] < 0.5
     assert f"fell at {numbers['fell_at']:.2f} s" in summary_lines(numbers)["motion"]
 
 

@@ -134,7 +134,7 @@ class Shifted(Tosser):
     """Moves the recording by |mu - what the toss wants|: every toss's best mu is known."""
 
     name = "shifted"
-    tried: Mapping[str, SearchRange] = {"mu": BY_ROLE["friction"]}
+    search_ranges: Mapping[str, SearchRange] = {"mu": BY_ROLE["friction"]}
 
     def __init__(self, wanted: np.ndarray) -> None:
         self.wanted = wanted
@@ -154,16 +154,20 @@ def test_identification_is_judged_on_held_out_tosses() -> None:
     fold = folds(count, 1)
     assert np.bincount(fold).tolist() == [8] * 5
     wanted = np.full(count, 0.23)
-    found = identify_parameters(Shifted(wanted), tosses, Shifted.tried, 80, 1)
+    found = identify_parameters(Shifted(wanted), tosses, Shifted.search_ranges, 80, 1)
     assert found.values["mu"] == pytest.approx(0.23, abs=0.003)
     low, high = found.intervals["mu"]
     assert low <= found.values["mu"] <= high and found.diverged == 0
-    np.testing.assert_allclose(found.given["position"], 100 * 0.08 / EDGE, rtol=1e-9)
-    assert found.held_out["position"].max() < 100 * 0.005 / EDGE
+    np.testing.assert_allclose(found.given_errors["position"], 100 * 0.08 / EDGE, rtol=1e-9)
+    assert found.held_out_errors["position"].max() < 100 * 0.005 / EDGE
     # one fold wants what no other does: it is judged by what the others want
-    own = identify_parameters(Shifted(np.where(fold == 0, 0.1, 0.23)), tosses, Shifted.tried, 80, 1)
-    np.testing.assert_allclose(own.held_out["position"][fold == 0], 100 * 0.13 / EDGE, rtol=0.05)
-    assert own.held_out["position"][fold != 0].max() < 100 * 0.005 / EDGE
+    own = identify_parameters(
+        Shifted(np.where(fold == 0, 0.1, 0.23)), tosses, Shifted.search_ranges, 80, 1
+    )
+    np.testing.assert_allclose(
+        own.held_out_errors["position"][fold == 0], 100 * 0.13 / EDGE, rtol=0.05
+    )
+    assert own.held_out_errors["position"][fold != 0].max() < 100 * 0.005 / EDGE
 
 
 def test_intervals_of_a_mean_have_their_coverage() -> None:
@@ -203,10 +207,10 @@ def test_friction_is_identified_from_simulated_tosses(tmp_path: Path) -> None:
     true = {"mu": 0.21, "kinetic": 1.0, "e_N": 0.15, "e_T": 0.0}
     path = law.paths(made, {name: np.array([value]) for name, value in true.items()})[0]
     own = Tosses(made.names, path, made.u, made.length)
-    tried = {name: law.tried[name] for name in ("mu", "e_N")}
-    found = identify_parameters(law, own, tried, 160, 1)
+    search_ranges = {name: law.search_ranges[name] for name in ("mu", "e_N")}
+    found = identify_parameters(law, own, search_ranges, 160, 1)
     assert found.values["mu"] == pytest.approx(0.21, rel=0.05)
-    assert found.best["corners"].mean() < 0.25 * found.given["corners"].mean()
+    assert found.best_errors["corners"].mean() < 0.25 * found.given_errors["corners"].mean()
     rows = np.concatenate([path[..., 3:], path[..., :3], made.u[..., 3:], made.u[..., :3]], -1)
     np.savez(tmp_path / "own.npz", **dict(zip(made.names, rows, strict=True)))
     asked = RealRequest(tmp_path / "own.npz", ("compliant",), 8)

@@ -149,7 +149,10 @@ def test_the_number_of_video_frames_matches_the_log(path: Path, tmp_path: Path) 
 
 def test_images_and_strips(path: Path, log: xr.Dataset, tmp_path: Path) -> None:
     out = tmp_path / "strip.png"
-    assert main(["render", str(path), str(out), "--strip", "3", "--size", "64x48", "--bare"]) == 0
+    assert (
+        main(["render", str(path), str(out), "--strip", "3", "--size", "64x48", "--hide-forces"])
+        == 0
+    )
     assert Image.open(out).size == (192, 48)
     # a second log and a log of two worlds are seen through, or stand apart
     many = tmp_path / "many.nc"

@@ -40,7 +40,7 @@ class FacePair:
         Origin (3,), world, m, and axes (3, 3), world, as columns.
     half : SX
         Half edges (3,) of the reference box, m.
-    middle, one, two : SX
+    middle, half_edge_1, half_edge_2 : SX
         Middle and both half edges of the other face, (3,) each, m.
     normal : SX
         Contact normal (3,), away from the second box, world.
@@ -53,23 +53,27 @@ class FacePair:
     axes: SX
     half: SX
     middle: SX
-    one: SX
-    two: SX
+    half_edge_1: SX
+    half_edge_2: SX
     normal: SX
     edge: SX
     gap: SX
     point: SX
 
     @cached_property
-    def least(self) -> SX:
+    def min_half_edge(self) -> SX:
         """Shortest half edge of both faces, m."""
-        halves = [self.half[1], self.half[2], *(ca.norm_2(half) for half in (self.one, self.two))]
+        halves = [
+            self.half[1],
+            self.half[2],
+            *(ca.norm_2(half) for half in (self.half_edge_1, self.half_edge_2)),
+        ]
         return ca.mmin(ca.vertcat(*halves))
 
     @cached_property
     def band(self) -> SX:
         """Distance from the reference face up to which a corner still counts as above it, m."""
-        return CLIP_MARGIN * self.least
+        return CLIP_MARGIN * self.min_half_edge
 
     def contact(self, row: SX | int) -> tuple[SX, SX]:
         """Compute the gap of a contact, m, and its point (3,), world, m."""
@@ -89,7 +93,7 @@ class FacePair:
         splits into two. Corners closer than SHARING_DISTANCE have the stiffness of one together,
         however many there are.
         """
-        reach = SHARING_DISTANCE * self.least
+        reach = SHARING_DISTANCE * self.min_half_edge
         (vertex, _), others = self._vertex(row), [self._vertex(k) for k in range(3 * len(EDGES))]
         together = SX(0)
         for corner, exists in others:
@@ -115,7 +119,10 @@ class FacePair:
 
         The edge starts at the corner (a, b) of the other face and extends by (da, db).
         """
-        start, along = self.middle + a * self.one + b * self.two, da * self.one + db * self.two
+        start, along = (
+            self.middle + a * self.half_edge_1 + b * self.half_edge_2,
+            da * self.half_edge_1 + db * self.half_edge_2,
+        )
         first, last = clip(start[1:], along[1:], self.half[1:] + self.band)
         exists = ca.logic_and(first <= last, ca.logic_or(ending < 1, last < 1 - SAME_POSITION))
         t = ca.fmin(ca.fmax(ca.if_else(ending < 1, first, last), 0), 1)
@@ -126,7 +133,10 @@ class FacePair:
     def _corner(self, a: SX, b: SX) -> tuple[SX, SX]:
         """Find the point of the other face above a reference corner, and 1 if it exists."""
         u, v = a * self.half[1] - self.middle[1], b * self.half[2] - self.middle[2]
-        (p, q), (r, s) = (self.one[1], self.one[2]), (self.two[1], self.two[2])
+        (p, q), (r, s) = (
+            (self.half_edge_1[1], self.half_edge_1[2]),
+            (self.half_edge_2[1], self.half_edge_2[2]),
+        )
         across = p * s - q * r
         share = 1 / ca.if_else(across == 0, 1, across)
         first, second = share * (u * s - v * r), share * (v * p - u * q)
@@ -134,10 +144,10 @@ class FacePair:
         inside = ca.logic_and(
             *(
                 (1 - ca.fabs(t)) * ca.norm_2(half) > margin
-                for t, half in ((first, self.one), (second, self.two))
+                for t, half in ((first, self.half_edge_1), (second, self.half_edge_2))
             )
         )
-        point = self.middle + first * self.one + second * self.two
+        point = self.middle + first * self.half_edge_1 + second * self.half_edge_2
         return point, ca.logic_and(inside, across != 0)
 
 
@@ -202,8 +212,8 @@ def find_face_pair(first: Block, second: Block) -> FacePair:
         axes=world,
         half=half,
         middle=middle + down * columns[:, 0],
-        one=other[1] * columns[:, 1],
-        two=other[2] * columns[:, 2],
+        half_edge_1=other[1] * columns[:, 1],
+        half_edge_2=other[2] * columns[:, 2],
         normal=ca.if_else(edge, normal, ca.if_else(of_second, 1, -1) * world[:, 0]),
         edge=edge,
         gap=edge_gap,

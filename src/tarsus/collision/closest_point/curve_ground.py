@@ -219,7 +219,7 @@ class SpanContact:
 def span_contact(geometry: Geometry, kin: Kinematics, terrain: object, span: Span) -> SpanContact:
     """Find the contact of a span with the ground."""
     pose = kin.world_rotation[span.body], kin.world_position[span.body]
-    columns = Columns(span.is_arc, wide=False, edges=False)
+    columns = Columns(span.is_arc, has_faces=False, edges=False)
     curve = _place_curve(SX(DM(columns.row(span, 0))), *pose, span.is_arc)
     if not span.is_face:
         normals = [ca.mtimes(pose[0], DM(normal)) for normal in span.normals if normal.any()]
@@ -260,7 +260,7 @@ def deepest_spans(
     any_near = reduce(ca.logic_or, bounds.near_flags(heights))
     spans = select_searched(geometry.spans)
     columns = Columns.of(geometry.spans)
-    bent, wide, edges = columns.bent, columns.wide, columns.edges
+    bent, wide, edges = columns.has_arcs, columns.has_faces, columns.edges
     table = np.array(columns.table(geometry.spans, len(geometry.candidates)))
     bodies = sorted({span.body for span in spans})
     poses = [(kin.world_rotation[b], kin.world_position[b]) for b in bodies]
@@ -361,17 +361,17 @@ class Columns:
 
     Parameters
     ----------
-    bent : bool
+    has_arcs : bool
         Whether there are arcs: then out (3,) follows.
-    wide : bool
+    has_faces : bool
         Whether there are faces: then across (3,), and 1 for a disc.
     edges : bool
         Whether faces touch edges of the ground: then the depth of a face and the number of its
         first such contact, and the normals (2, 3) of the faces that meet at an edge.
     """
 
-    bent: bool
-    wide: bool
+    has_arcs: bool
+    has_faces: bool
     edges: bool
 
     @classmethod
@@ -382,7 +382,7 @@ class Columns:
     @property
     def face(self) -> slice:
         """Columns of `across` and `round`."""
-        return slice(8 + 3 * self.bent, 12 + 3 * self.bent)
+        return slice(8 + 3 * self.has_arcs, 12 + 3 * self.has_arcs)
 
     @property
     def first_row(self) -> slice:
@@ -408,8 +408,8 @@ class Columns:
     def row(self, span: Span, first: int) -> list[float]:
         """Build the row of a span; `first` is the number of its first contact with an edge."""
         row = [span.body, *span.middle, *span.half, span.radius]
-        row += [*span.out] if self.bent else []
-        row += [*span.across, span.round] if self.wide else []
+        row += [*span.out] if self.has_arcs else []
+        row += [*span.across, span.round] if self.has_faces else []
         return row + ([span.depth, first, *span.normals.ravel()] if self.edges else [])
 
 

@@ -58,7 +58,7 @@ class PairContact:
         return PairContact(gap, frame, (center, center - offset), point)
 
     @staticmethod
-    def on_box(one: Segment, contact: CapsuleBoxContact, radius: Radius) -> PairContact:
+    def of_capsule_and_box(one: Segment, contact: CapsuleBoxContact, radius: Radius) -> PairContact:
         """Compute a contact of a capsule and a box."""
         center = one.middle if one.half is None else one.middle + contact.along * one.half
         point = center - (radius + 0.5 * contact.gap) * contact.normal
@@ -83,7 +83,7 @@ def pair_contact(kin: Kinematics, pair: Pair) -> PairContact:
     if isinstance(other, Segment):
         return PairContact.of_capsules(one, other, pair.first.radius, pair.second.radius)
     contact = capsule_on_box(one.middle, one.half, pair.first.radius, other)[pair.row]
-    return PairContact.on_box(one, contact, pair.first.radius)
+    return PairContact.of_capsule_and_box(one, contact, pair.first.radius)
 
 
 def select_contact(contacts: Mapping[int, PairContact], boxes: SX) -> PairContact:

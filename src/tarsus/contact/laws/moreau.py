@@ -274,8 +274,8 @@ class Moreau(HardLaw):
         """
         contact = problem.contacts[i]
         added = self.correction(contact, p, self.memory_of(memory, i), problem.dt)
-        if problem.without_correction is not None:
-            added = ca.if_else(problem.without_correction, 0, added)
+        if problem.skip_correction is not None:
+            added = ca.if_else(problem.skip_correction, 0, added)
         return (
             problem.free[i]
             + added

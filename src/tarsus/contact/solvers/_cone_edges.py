@@ -53,11 +53,11 @@ class ContactStatus:
         max(z_N, 0).
     presses, slides
         1 or 0.
-    along
+    slip_direction
         Direction t (2,) of sliding.
-    share
+    cone_ratio
         mu z_N / |z_T|.
-    cut
+    projected_tangent
         z_T (2,), shortened to the cone's edge where the contact slides.
     r
         r of the tangents, including `scale`.
@@ -66,9 +66,9 @@ class ContactStatus:
     normal: SX
     presses: SX
     slides: SX
-    along: SX
-    share: SX
-    cut: SX
+    slip_direction: SX
+    cone_ratio: SX
+    projected_tangent: SX
     r: SX
 
     @staticmethod
@@ -95,7 +95,7 @@ class ContactStatus:
 
     def bounded_share(self, least: float = TINY) -> SX:
         """Bound the share from below by `least`; it is 1 where the contact does not slide."""
-        return ca.if_else(self.slides, ca.fmax(self.share, least), 1)
+        return ca.if_else(self.slides, ca.fmax(self.cone_ratio, least), 1)
 
     def root(self, least: float = TINY) -> SX:
         """Compute s, 0 where the contact does not slide; the share is taken as at least `least`."""
@@ -187,7 +187,10 @@ class BlockSteps:
         for i, L in enumerate(impulses):
             status, mu = ContactStatus.of(hard, i, self.sizes(i), L, xi[i], scale), hard.mu[i]
             # where it slides: on the edge along t, by its root s across
-            t, o = status.along, ca.vertcat(-status.along[1], status.along[0])
+            t, o = (
+                status.slip_direction,
+                ca.vertcat(-status.slip_direction[1], status.slip_direction[0]),
+            )
             stiff, s = 1 / (EDGE_COMPLIANCE * self.sizes(i)[1]), status.root(MIN_SHARE)
             edge = ca.horzcat(-stiff * mu * t, stiff * ca.mtimes(t, t.T) + s * ca.mtimes(o, o.T))
             off = stiff * (ca.dot(t, L[1:]) - mu * L[0])
@@ -215,7 +218,7 @@ def largest_residual(hard: HardProblem, impulses: list[SX], statuses: list[Conta
     """
     p, largest = hard.p, SX(0)
     for i, (L, status) in enumerate(zip(impulses, statuses, strict=True)):
-        error = ca.fabs(L - ca.vertcat(status.normal, status.cut))
+        error = ca.fabs(L - ca.vertcat(status.normal, status.projected_tangent))
         length = ca.sqrt(ca.dot(L[1:], L[1:]) + TINY)
         tangential = ca.fmax(error[1], error[2]) / (p.T_abs + p.T_rel * length)
         residual = ca.fmax(error[0] / (p.T_abs + p.T_rel * ca.fabs(L[0])), tangential)

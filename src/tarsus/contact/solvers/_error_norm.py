@@ -136,7 +136,7 @@ def contact_impulses(equations: ErrorNormProblem, guess: Guess) -> tuple[list[SX
         for i in range(equations.n)
     ]
     holds = [ca.logic_and(a, b) for a, b in zip(guess.pressing, guess.sticking, strict=True)]
-    prescribed = [holds[k // 3] if k % 3 else guess.counted[k // 3] for k in size]
+    prescribed = [holds[k // 3] if k % 3 else guess.in_error[k // 3] for k in size]
     used = [holds[k // 3] if k % 3 else guess.pressing[k // 3] for k in size]
     A: Matrix = []  # by columns; rows without a prescribed velocity are zero
     for j in size:

@@ -78,23 +78,23 @@ class Guess:
     ----------
     pressing
         1 if it has a normal impulse.
-    counted
+    in_error
         1 if its normal velocity counts in the error.
     sticking
         1 if its friction is static.
-    lost
+    release_count
         Number of times it was released in this step.
-    repeats
+    stick_count
         Number of times its friction was made static in this step.
     directions
         Unit vector (2,) of its slip, if it slides.
     """
 
     pressing: list[SX]
-    counted: list[SX]
+    in_error: list[SX]
     sticking: list[SX]
-    lost: list[SX]
-    repeats: list[SX]
+    release_count: list[SX]
+    stick_count: list[SX]
     directions: list[SX]
 
     def to_registers(self) -> Values:
@@ -104,7 +104,7 @@ class Guess:
     @staticmethod
     def from_registers(values: Values) -> Guess:
         """Restore the guess from the registers of a loop."""
-        names = ("pressing", "counted", "sticking", "lost", "repeats")
+        names = ("pressing", "in_error", "sticking", "release_count", "stick_count")
         directions = [
             values["directions"][2 * i : 2 * i + 2] for i in range(values["pressing"].numel())
         ]
@@ -139,7 +139,7 @@ def correct_contact(
     """Correct the state of contact i (in the order of `Guess`); also return 1 if it was wrong."""
     pressing, counted, sticking, direction = (
         guess.pressing[i],
-        guess.counted[i],
+        guess.in_error[i],
         guess.sticking[i],
         guess.directions[i],
     )
@@ -162,19 +162,23 @@ def correct_contact(
     after = ca.dot(velocity, direction)
     turns = ca.logic_and(ca.logic_and(stays, ca.logic_not(sticking)), after < -speed_tolerance)
     jams = is_jammed(equations, guess, i, result, sinks)
-    holds = ca.logic_and(ca.logic_or(turns, jams), guess.repeats[i] < MAX_REPEATS)
+    holds = ca.logic_and(ca.logic_or(turns, jams), guess.stick_count[i] < MAX_REPEATS)
 
     # the corrected state
     presses = ca.logic_or(ca.logic_or(stays, sinks), jams)
     stands = ca.logic_or(
         presses,
-        ca.logic_and(counted, ca.logic_or(ca.logic_not(pulls), guess.lost[i] >= MAX_REPEATS)),
+        ca.logic_and(
+            counted, ca.logic_or(ca.logic_not(pulls), guess.release_count[i] >= MAX_REPEATS)
+        ),
     )
     slides = ca.logic_and(
-        ca.logic_and(sinks, guess.lost[i] > 0), ca.logic_not(holds)
+        ca.logic_and(sinks, guess.release_count[i] > 0), ca.logic_not(holds)
     )  # if it stuck, it would pull; without impulse it sinks
     sticks = ca.logic_or(holds, ca.logic_and(sticking, ca.logic_not(ca.logic_or(slips, slides))))
-    change = ca.vertcat(presses, stands, sticks, guess.lost[i] + pulls, guess.repeats[i] + holds)
+    change = ca.vertcat(
+        presses, stands, sticks, guess.release_count[i] + pulls, guess.stick_count[i] + holds
+    )
     wrong = ca.logic_or(ca.logic_or(pulls, sinks), ca.logic_or(slips, ca.logic_or(turns, jams)))
     direction = ca.if_else(slides, velocity / ca.sqrt(ca.dot(velocity, velocity) + TINY), direction)
     return ca.vertcat(change, ca.if_else(slips, -tangent / length, direction)), wrong

@@ -75,7 +75,7 @@ class Edge:
         so that one division is left.
         """
         slides, (r_N, r_T) = status.slides, sizes
-        along = status.along
+        along = status.slip_direction
         t = ca.vertcat(ca.if_else(slides, along[0], 1), value_or_zero(slides, along[1], -1))
         turn = ca.blockcat([[SX(1), SX(1, 2)], [SX(2, 1), ca.horzcat(t, ca.vertcat(-t[1], t[0]))]])
         load, velocity = (entries(ca.mtimes(turn.T, x)) for x in (L, xi))

@@ -163,7 +163,7 @@ class SolverStage:
         Whether the stage is part of the cascade for these inputs.
     solve : callable
         Continues from the outcome of the stage before, None for the first one.
-    selects : bool
+    selects_worlds : bool
         Whether its own loops skip the worlds that the stage before solved, and it names its stages.
     often_fails : bool
         Whether many worlds go on to the next stage, which then is not cold code.
@@ -172,7 +172,7 @@ class SolverStage:
     name: str
     applies: Callable[[StageInputs], bool]
     solve: Callable[[StageInputs, Outcome | None], Outcome]
-    selects: bool = False
+    selects_worlds: bool = False
     often_fails: bool = False
 
 
@@ -182,13 +182,13 @@ def solve_cascade(
     """Run the stages until one solves the problem; return its outcome, or that of the last."""
     stage, *rest = stages
     outcome = stage.solve(inputs, before)
-    if not stage.selects:
+    if not stage.selects_worlds:
         outcome = outcome.with_stage(stage.name)
         if before is not None:
             outcome = replace(outcome, iterations=before.iterations + outcome.iterations)
     if not rest:
         return outcome
-    if rest[0].selects:
+    if rest[0].selects_worlds:
         return solve_cascade(rest, inputs, outcome)
 
     def next_stages(values: Values) -> tuple[Values, SX]:
@@ -271,7 +271,7 @@ CASCADE = (
     SolverStage(
         "roots", lambda inputs: not (inputs.is_lying and inputs.has_many_contacts), _solve_roots
     ),
-    SolverStage("refinement", lambda inputs: True, _refine, selects=True),
+    SolverStage("refinement", lambda inputs: True, _refine, selects_worlds=True),
 )
 """The cascade; its last stage ends with interior points where refinement does not converge."""
 

@@ -51,7 +51,7 @@ class Jump(FlatFootedController):
         "(0, 0.8]",
     )
     thrust: float = parameter(1.2, "[1]", "acceleration of the push-off, in units of g", "(0, 20]")
-    leave: float = parameter(
+    takeoff_height: float = parameter(
         0.97,
         "[1]",
         "height at which the push-off ends, as a fraction of the standing height",
@@ -107,7 +107,7 @@ class Jump(FlatFootedController):
         touching = ca.fmin(*(sole[2] for sole in soles)) - ground < LANDING_HEIGHT * height
         ends = [
             inputs.t >= self.start + self.duration,
-            above >= self.leave * height,
+            above >= self.takeoff_height * height,
             touching * (velocity[2] < 0),
         ]
         next_stage = stage + sum((stage == k) * end for k, end in enumerate(ends))

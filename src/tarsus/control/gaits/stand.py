@@ -26,14 +26,16 @@ from tarsus.references.reference import Citation
 class Stand(Controller):
     """Controller that holds `initial_coordinates`.
 
-    Each gain, and the torque `hold` that supports the robot's weight, is one number or one per
-    actuator.
+    Each gain, and the torque `feedforward` that supports the robot's weight, is one number or one
+    per actuator.
     """
 
     citation: ClassVar[Citation] = (SICILIANO_2009.at("chapter 8"),)
     kp: Gain = proportional_gain(40.0)
     kd: Gain = derivative_gain(1.0)
-    hold: Gain = array(0.0, "N m", "torque added to that of the servos, one or one per motor")
+    feedforward: Gain = array(
+        0.0, "N m", "torque added to that of the servos, one or one per motor"
+    )
 
     def torque(self, inputs: ControlInputs) -> tuple[ca.SX, ca.SX]:
         """Compute the torques, shape (n_actuators,), in N m; the gait has no memory."""
@@ -41,4 +43,4 @@ class Stand(Controller):
         angles, rates = joint_state(inputs.mechanism, inputs.q, inputs.u)
         still = ca.SX.zeros(desired.shape)
         torque = pd_torque(desired, still, angles, rates, (self.kp, self.kd))
-        return torque + per_motor("hold", self.hold, angles.numel()), inputs.memory
+        return torque + per_motor("feedforward", self.feedforward, angles.numel()), inputs.memory

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from tarsus.environments.environment import Environment
 from tarsus.errors import InvalidFile
-from tarsus.learning.blas import one_thread
+from tarsus.learning.blas import limit_to_one_thread
 from tarsus.learning.policy import Policy
 from tarsus.learning.round_statistics import RoundStatistics
 from tarsus.parameters import check, parameter
@@ -95,7 +95,7 @@ class Learner(ABC):
         Round
             Statistics of the round.
         """
-        with one_thread():
+        with limit_to_one_thread():
             return self._run_round()
 
     @abstractmethod

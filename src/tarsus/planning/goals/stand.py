@@ -26,7 +26,7 @@ class StandStill(Goal):
     sway: float = weight(0.2, "square of the angular velocity, rad^2/s^2")
     posture: float = weight(0.5, "squares of the joints' deviations from standing, rad^2")
     lifted: float = weight(0.5, "share of feet in the air")
-    dragging: float = weight(0.2, "squares of the speeds of low feet, m^2/s^2")
+    foot_drag: float = weight(0.2, "squares of the speeds of low feet, m^2/s^2")
     rates: float = weight(1e-3, "squares of the joint rates, rad^2/s^2")
     torque: float = weight(1e-4, "squares of the torques, N^2 m^2")
     clearance: float = parameter(0.05, "m", "height above which feet move freely", "(0, inf)")
@@ -41,7 +41,7 @@ class StandStill(Goal):
             "sway": ca.sumsqr(state.angular_velocity),
             "posture": _trunk.posture(state),
             "lifted": _feet.missing_share(state, 1),
-            "dragging": _feet.drag_cost(state, self.clearance),
+            "foot_drag": _feet.drag_cost(state, self.clearance),
             "rates": ca.sumsqr(state.rates),
             "torque": ca.sumsqr(state.torque),
         }

@@ -27,7 +27,9 @@ class StepUp(Goal):
     """
 
     drift: float = weight(60.0, "square of the trunk's velocity error, m^2/s^2")
-    astray: float = weight(20.0, "square of the lateral distance from the straight path, m^2")
+    lateral_error: float = weight(
+        20.0, "square of the lateral distance from the straight path, m^2"
+    )
     heading: float = weight(5.0, "square of the sine of half the yaw, and of the yaw rate")
     height: float = weight(300.0, "square of the height error, m^2")
     tilt: float = weight(4.0, "square of the sine of the tilt")
@@ -36,7 +38,7 @@ class StepUp(Goal):
     sway: float = weight(0.1, "square of the roll and pitch rates, rad^2/s^2")
     posture: float = weight(0.2, "squares of the joints' deviations from standing, rad^2")
     flight: float = weight(3.0, "share of stance feet missing, where half of all feet should stand")
-    dragging: float = weight(0.4, "squares of the speeds of low feet, m^2/s^2")
+    foot_drag: float = weight(0.4, "squares of the speeds of low feet, m^2/s^2")
     rates: float = weight(3e-4, "squares of the joint rates, rad^2/s^2")
     torque: float = weight(1e-4, "squares of the torques, N^2 m^2")
     clearance: float = parameter(0.06, "m", "height above which feet move freely", "(0, inf)")
@@ -63,7 +65,7 @@ class StepUp(Goal):
         v = ca.mtimes(state.rotation, state.kin.velocity[0])
         return {
             "drift": (v[0] - desired) ** 2 + v[1] ** 2,
-            "astray": y**2,
+            "lateral_error": y**2,
             "heading": (1 - state.heading[0]) / 2 + state.angular_velocity[2] ** 2 / 4,
             "height": (z - level - float(state.stand[2])) ** 2,
             "tilt": _trunk.tilt(state),
@@ -72,7 +74,7 @@ class StepUp(Goal):
             "sway": ca.sumsqr(state.angular_velocity[:2]),
             "posture": _trunk.posture(state),
             "flight": _feet.missing_share(state, 0.5),
-            "dragging": _feet.drag_cost(state, self.clearance),
+            "foot_drag": _feet.drag_cost(state, self.clearance),
             "rates": ca.sumsqr(state.rates),
             "torque": ca.sumsqr(state.torque),
         }

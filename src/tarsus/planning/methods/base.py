@@ -59,7 +59,7 @@ class SamplingMethod(ABC):
     samples: int = parameter(512, "[1]", "rollouts per round", "[2, 1e6]")
     rounds: int = parameter(1, "[1]", "rounds of samples per plan", "[1, 1000]")
     noise: float = parameter(0.15, "rad", "initial standard deviation of the knots", "(0, inf)")
-    paired: float = parameter(
+    paired_share: float = parameter(
         0.0, "[1]", "share of samples in which paired legs move alike", "[0, 1]"
     )
     pairs: str = choice(
@@ -105,7 +105,7 @@ class SamplingMethod(ABC):
         by_pair = dict(zip(PAIRS, proposal.symmetries, strict=False))
         chosen = [image for name, image in by_pair.items() if self.pairs in (ANY, name)]
         for k, image in enumerate(chosen):
-            rows = slice(1 + k, 1 + round(self.paired * (self.samples - 1)), len(chosen))
+            rows = slice(1 + k, 1 + round(self.paired_share * (self.samples - 1)), len(chosen))
             drawn[rows] = SYMMETRIC_SCALE * image.symmetrize(drawn[rows])
         if proposal.strides is not None:
             proposal.strides.alternate(drawn)

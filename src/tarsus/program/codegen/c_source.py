@@ -193,10 +193,10 @@ class _Functions:
         return f"{indent}for (long {count} = 0; {more}; ++{count}) {{\n{body}{indent}}}\n"
 
     def _write_slice(self, block: Slice, indent: str, count: str) -> str:
-        size = self.program.sizes[block.part]
-        whole = f"(&{self.slot(block.whole, 0)})[{count} * {size} + i]"
-        part = f"(&{self.slot(block.part, 0)})[i]"
-        moved = f"{whole} = {part}" if block.stored else f"{part} = {whole}"
+        size = self.program.sizes[block.slice]
+        whole = f"(&{self.slot(block.array, 0)})[{count} * {size} + i]"
+        part = f"(&{self.slot(block.slice, 0)})[i]"
+        moved = f"{whole} = {part}" if block.is_store else f"{part} = {whole}"
         return f"{indent}for (long i = 0; i < {size}; ++i) {moved};\n"
 
     def _write_lookup(self, block: Lookup, indent: str) -> str:
@@ -249,7 +249,7 @@ class _CWriter(IrWriter):
         return name
 
     def select(self, condition: str, a: str, b: str) -> str:
-        return self.define(f"{self.truth(condition)} ? {a} : {b}")
+        return self.define(f"{self.to_mask(condition)} ? {a} : {b}")
 
     def number(self, a: str) -> str:
         return self.define(f"{a} ? 1.0 : 0.0") if a in self._masks else a

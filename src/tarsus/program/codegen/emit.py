@@ -262,19 +262,19 @@ class Emitter(ColdCalls):
 
     def _write_slice(self, block: Slice) -> None:
         first = len(self.writer.lines)
-        size, shift = self.program.sizes[block.part], self._slice_offset(block)
+        size, shift = self.program.sizes[block.slice], self._slice_offset(block)
         for k in range(size):
-            if block.stored:
-                self._store(self._load(block.part, k), block.whole, k, shift)
+            if block.is_store:
+                self._store(self._load(block.slice, k), block.array, k, shift)
             else:
-                self._store(self._load(block.whole, k, shift=shift), block.part, k)
+                self._store(self._load(block.array, k, shift=shift), block.slice, k)
         self._outline_if_long(first)
         self.writer.forget()
 
     def _slice_offset(self, block: Slice) -> str:
         """Name an i64: the beginning of the slice of this iteration."""
         before = self.writer.access(f"sub i64 {self._iterations[-1]}, 1")
-        return self.writer.access(f"mul i64 {before}, {self.program.sizes[block.part]}")
+        return self.writer.access(f"mul i64 {before}, {self.program.sizes[block.slice]}")
 
     def _write_stamp(self, block: Stamp) -> None:
         """Read the cycle counter between two sections of code that must not mix.

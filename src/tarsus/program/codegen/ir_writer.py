@@ -77,7 +77,7 @@ class IrWriter(IrLines):
     def select(self, condition: str, a: str, b: str) -> str:
         """Select a where the condition holds, else b."""
         return self.define(
-            f"select {self.mask} {self.truth(condition)}, {self.vector} {a}, {self.vector} {b}"
+            f"select {self.mask} {self.to_mask(condition)}, {self.vector} {a}, {self.vector} {b}"
         )
 
     def fmin(self, a: str, b: str) -> str:
@@ -86,7 +86,7 @@ class IrWriter(IrLines):
     def fmax(self, a: str, b: str) -> str:
         return self.select(self.lt(a, b), b, a)
 
-    def truth(self, a: str) -> str:
+    def to_mask(self, a: str) -> str:
         """Convert a value to a mask: nonzero is true."""
         return a if a in self._masks else self.ne(a, self.const(0.0))
 
@@ -177,10 +177,10 @@ class IrWriter(IrLines):
                 args = [self.number(a) for a in args]
             return direct(self, *args)
         if op in ("and", "or"):
-            return self._logic(op, self.truth(args[0]), self.truth(args[1]))
+            return self._logic(op, self.to_mask(args[0]), self.to_mask(args[1]))
         if op == "not":
             return self._logic(
-                "xor", self.truth(args[0]), "true" if self.lanes == 1 else "splat (i1 true)"
+                "xor", self.to_mask(args[0]), "true" if self.lanes == 1 else "splat (i1 true)"
             )
         if op in ("select", "if_else_zero"):
             values = [self.number(a) for a in args[1:]] + [self.const(0.0)]

@@ -136,7 +136,7 @@ class RegisterFile:
 
     def _sliced_offsets(self, elsewhere: Collection[str]) -> dict[str, int]:
         """Compute the offsets of sliced registers that are not stored elsewhere."""
-        names = dict.fromkeys(block.whole for block in self.program.slices)
+        names = dict.fromkeys(block.array for block in self.program.slices)
         return offsets_of(self.program, [name for name in names if name not in elsewhere])
 
     def _sliced_workspace(self) -> list[str]:

@@ -175,18 +175,18 @@ class TangentEmitter(Emitter):
         return "\n".join([line, *self._sliced_workspace()])
 
     def _write_slice(self, block: Slice) -> None:
-        if block.part not in self.shell.varying:
+        if block.slice not in self.shell.varying:
             super()._write_slice(block)
             return
         # all directions of an entry are contiguous
         w, width, shift = self.writer, self._layout.width, self._slice_offset(block)
-        count = self.program.sizes[block.part] * width
+        count = self.program.sizes[block.slice] * width
         scaled = w.access(f"mul i64 {shift}, {width}")
-        offset = w.access(f"add i64 {scaled}, {self._layout.vectors[block.whole]}")
+        offset = w.access(f"add i64 {scaled}, {self._layout.vectors[block.array]}")
         whole = w.access(f"getelementptr double, ptr %shared, i64 {offset}")
-        vectors = self._layout.vectors[block.part]
+        vectors = self._layout.vectors[block.slice]
         part = w.access(f"getelementptr double, ptr %shared, i64 {vectors}")
-        to, source = (whole, part) if block.stored else (part, whole)
+        to, source = (whole, part) if block.is_store else (part, whole)
         w.declare("void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)")
         w.lines.append(
             f"  call void @llvm.memcpy.p0.p0.i64(ptr {to}, ptr {source}, i64 {8 * count}, i1 false)"

@@ -176,32 +176,32 @@ class Lookup:
 class Slice:
     """Copy between a register and the slice of an array for the current iteration.
 
-    In iteration k = 0, 1, ... of the innermost loop around it, the slice of `whole` begins at k
-    times the size of `part`.
+    In iteration k = 0, 1, ... of the innermost loop around it, the slice of `array` begins at k
+    times the size of `slice`.
 
     Attributes
     ----------
-    whole
+    array
         Temporary that holds the array.
-    part
+    slice
         Register of the size of a slice.
-    stored
-        Whether `part` is copied to the slice; otherwise the slice is copied to `part`.
+    is_store
+        Whether `slice` is copied to the slice; otherwise the slice is copied to `slice`.
     """
 
-    whole: str
-    part: str
-    stored: bool = False
+    array: str
+    slice: str
+    is_store: bool = False
 
     @property
     def read(self) -> tuple[str, ...]:
-        """Registers that the block reads, including `whole` if only a slice of it is written."""
-        return (self.part, self.whole) if self.stored else (self.whole,)
+        """Registers that the block reads, including `array` if only a slice of it is written."""
+        return (self.slice, self.array) if self.is_store else (self.array,)
 
     @property
     def written(self) -> tuple[str, ...]:
         """Register that it writes."""
-        return (self.whole,) if self.stored else (self.part,)
+        return (self.array,) if self.is_store else (self.slice,)
 
 
 @dataclass(frozen=True, eq=False)
@@ -298,7 +298,7 @@ def update_hash(digest: hashlib._Hash, blocks: tuple[Block, ...]) -> None:
         elif isinstance(block, Stamp):
             digest.update(repr(("stamp", block.section, block.clock)).encode())
         elif isinstance(block, Slice):
-            digest.update(repr(("slice", block.whole, block.part, block.stored)).encode())
+            digest.update(repr(("slice", block.array, block.slice, block.is_store)).encode())
         elif isinstance(block, Lookup):
             digest.update(repr((block.table, block.index, block.output)).encode())
         else:

@@ -110,7 +110,7 @@ class Loops(StoredValues):
     def map_items(
         self, name: str, items: Sequence[Item], make: Callable[[Item], Tree]
     ) -> list[Tree]:
-        """Compute [make(item) for each item], by a loop if `loops_over` the items.
+        """Compute [make(item) for each item], by a loop if `writes_loop` the items.
 
         Parameters
         ----------
@@ -126,7 +126,7 @@ class Loops(StoredValues):
         list
             Result of each item.
         """
-        if not self.loops_over(items):
+        if not self.writes_loop(items):
             return [make(item) for item in items]
         count = len(items)
         return self._trace_iterations(name, [], count, items, lambda _, item: ([], make(item)))[1]
@@ -139,13 +139,13 @@ class Loops(StoredValues):
         add: Callable[[list[SX], Item], list[SX]],
     ) -> list[SX]:
         """Compute add(... add(add(start, items[0]), items[1]) ...), by a loop like `map_items`."""
-        if not self.loops_over(items):
+        if not self.writes_loop(items):
             return reduce(add, items, start)
         return self._trace_iterations(
             name, start, len(items), items, lambda values, item: (add(values, item), [])
         )[0]
 
-    def loops_over(self, items: Sequence[Any]) -> bool:
+    def writes_loop(self, items: Sequence[Any]) -> bool:
         """Return whether `map_items` and `fold` write a loop.
 
         They do in cold code, where code size counts more than speed, if all items have the same
@@ -197,7 +197,7 @@ class Loops(StoredValues):
         )
         self._close_block()
         if row:
-            self._blocks.append(Slice(whole, part, stored=True))
+            self._blocks.append(Slice(whole, part, is_store=True))
         outer.append(UnfinishedLoop(condition, self._blocks, count))
         self._blocks = outer
         offsets = [k * len(row) for k in range(count + 1)]

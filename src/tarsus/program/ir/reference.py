@@ -65,9 +65,9 @@ def _run_blocks(
                     break
                 _run_blocks(program, block.body, registers, remaining, k)
         elif isinstance(block, Slice):
-            whole, part = registers[block.whole], registers[block.part]
+            whole, part = registers[block.array], registers[block.slice]
             columns = slice(iteration * part.shape[1], (iteration + 1) * part.shape[1])
-            if block.stored:
+            if block.is_store:
                 whole[active, columns] = part[active]
             else:
                 part[active] = whole[active, columns]

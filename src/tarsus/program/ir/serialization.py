@@ -105,7 +105,7 @@ def _to_row(block: Block, codes: dict[str, int]) -> list[Any]:
     if isinstance(block, Lookup):
         return ["lookup", block.table, block.index, block.output]
     if isinstance(block, Slice):
-        return ["slice", block.whole, block.part, block.stored]
+        return ["slice", block.array, block.slice, block.is_store]
     if isinstance(block, Stamp):
         return ["stamp", block.section, block.clock]
     assert_never(block)

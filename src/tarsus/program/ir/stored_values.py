@@ -82,7 +82,7 @@ class StoredValues:
         self._bindings[name] = symbols
         return symbols if value.shape[1] == 1 else ca.reshape(symbols, *value.shape)
 
-    def store_all(self, name: str, values: Tree, symbols_too: bool = False) -> Tree:
+    def store_all(self, name: str, values: Tree, include_symbols: bool = False) -> Tree:
         """Store all computed entries of a structure of expressions in one register.
 
         Parameters
@@ -91,7 +91,7 @@ class StoredValues:
             Name of the register; made unique.
         values
             Expression, or a list, tuple, dictionary or dataclass of them.
-        symbols_too
+        include_symbols
             Whether entries that are symbols are stored too. Zeros and constants never are.
 
         Returns
@@ -99,7 +99,7 @@ class StoredValues:
         Tree
             The structure, with stored entries replaced by symbols.
         """
-        is_fixed = SX.is_constant if symbols_too else SX.is_leaf
+        is_fixed = SX.is_constant if include_symbols else SX.is_leaf
         computed = variable_entries(values, is_fixed)
         if not computed:
             return values

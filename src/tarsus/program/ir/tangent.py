@@ -41,7 +41,7 @@ def tangent_name(register: str) -> str:
 
 
 def tangent_program(
-    program: Program, along: Collection[str], of: Collection[str], whole: bool = True
+    program: Program, along: Collection[str], outputs: Collection[str], include_cold: bool = True
 ) -> Program:
     """Add the tangents of registers to a program.
 
@@ -54,9 +54,9 @@ def tangent_program(
         Program to differentiate.
     along
         States and parameters that are varied. Their tangents give the direction, before a run.
-    of
+    outputs
         States and reports whose tangents are computed.
-    whole
+    include_cold
         Whether cold loops are included; otherwise the report ENTERED marks the worlds that would
         enter one.
 
@@ -72,7 +72,7 @@ def tangent_program(
     """
     if program.sections:
         raise ValueError("a timed program cannot be differentiated: trace it with timed=False")
-    program = program.expanded if whole else _without_cold_loops(program)
+    program = program.expanded if include_cold else _without_cold_loops(program)
     blocks: dict[int, TangentBlock | TangentSlice]
     blocks = {id(block): TangentBlock(block) for block, _ in program.basic_blocks()}
     blocks |= {id(block): TangentSlice(block) for block in program.slices}
@@ -83,7 +83,7 @@ def tangent_program(
         lambda names: names.union(*(b.dependents(names) for b in blocks.values())) - guesses,
     )
     needed = _fixed_point(
-        active.intersection(of),
+        active.intersection(outputs),
         lambda names: names.union(*(b.dependencies(names, active) for b in blocks.values())),
     )
     # registers and blocks with tangents
@@ -205,7 +205,7 @@ class TangentSlice:
 
     @property
     def _both(self) -> Names:
-        return frozenset((self.block.whole, self.block.part))
+        return frozenset((self.block.array, self.block.slice))
 
     def dependents(self, active: Names) -> Names:
         """Find both registers if one is active."""
@@ -218,5 +218,5 @@ class TangentSlice:
     def dual(self, retained: Names) -> list[Block]:
         """Add the slice of the tangents, if they are retained."""
         block = self.block
-        tangent = replace(block, whole=tangent_name(block.whole), part=tangent_name(block.part))
+        tangent = replace(block, whole=tangent_name(block.array), part=tangent_name(block.slice))
         return [block, tangent] if self._both <= retained else [block]

@@ -158,7 +158,7 @@ class Builder(Loops):
 
         It has no tangent (`program.ir.tangent`).
         """
-        stored = self.store_all(GUESS, values, symbols_too=True)
+        stored = self.store_all(GUESS, values, include_symbols=True)
         self._close_block()
         return stored
 

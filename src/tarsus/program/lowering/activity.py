@@ -92,13 +92,13 @@ def analyze_activity(
 
 def _visit_slice(block: Slice, sizes: Mapping[str, int], masks: EntryMasks) -> None:
     """Propagate through a slice of any iteration."""
-    if block.part not in masks:
+    if block.slice not in masks:
         return
-    whole, part, size = masks[block.whole], masks[block.part], sizes[block.part]
-    if block.stored:
-        masks[block.whole] = [groups | part[k % size] for k, groups in enumerate(whole)]
+    whole, part, size = masks[block.array], masks[block.slice], sizes[block.slice]
+    if block.is_store:
+        masks[block.array] = [groups | part[k % size] for k, groups in enumerate(whole)]
     else:
-        masks[block.part] = [reduce(or_, whole[k::size], 0) for k in range(size)]
+        masks[block.slice] = [reduce(or_, whole[k::size], 0) for k in range(size)]
 
 
 def _copy(masks: EntryMasks) -> EntryMasks:

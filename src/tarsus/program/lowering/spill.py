@@ -100,7 +100,7 @@ def _find_scalars(blocks: tuple[object, ...]) -> set[str]:
         elif isinstance(block, Lookup):
             names |= {block.index, block.output}
         elif isinstance(block, Slice):
-            names.add(block.part)
+            names.add(block.slice)
     return names
 
 

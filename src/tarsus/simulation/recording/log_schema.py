@@ -38,14 +38,14 @@ MAX_THREADS = 1024
 MAX_SLOTS = 1000
 MAX_VALUE = 1e100  # its square is still finite
 
-COUNT = NumberRule(0, 1e15, whole=True)
+COUNT = NumberRule(0, 1e15, integer=True)
 TEXT, NAMES = TextRule(), AnyOf((TextRule(), ListRule(TextRule())), or_none=True)
 MASS = NumberRule(1e-9, 1e9)
 PART = AnyOf((TextRule(), TableRule()))
 OPTIONS = {
-    "worlds": NumberRule(1, MAX_WORLDS, whole=True),
-    "threads": NumberRule(1, MAX_THREADS, whole=True),
-    "slots": AnyOf((NumberRule(1, MAX_SLOTS, whole=True),), or_none=True),
+    "worlds": NumberRule(1, MAX_WORLDS, integer=True),
+    "threads": NumberRule(1, MAX_THREADS, integer=True),
+    "slots": AnyOf((NumberRule(1, MAX_SLOTS, integer=True),), or_none=True),
     **dict.fromkeys(("contacts", "coordinates", "pushes"), NAMES),
     "parameters": ListRule(TextRule()),
     "actuators": AnyOf((TextRule(), TableRule())),

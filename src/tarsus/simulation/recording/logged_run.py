@@ -41,7 +41,7 @@ class RunStart:
         Snapshot, shape (worlds, n).
     warnings
         Warnings of the simulation.
-    between
+    interventions
         Actions between steps: a Python controller, pushes.
     """
 
@@ -50,7 +50,7 @@ class RunStart:
     time: float
     state: Array
     warnings: Sequence[str]
-    between: Interventions = field(default_factory=Interventions)
+    interventions: Interventions = field(default_factory=Interventions)
 
 
 def run_logged(
@@ -88,14 +88,16 @@ def run_logged(
         part_log = _build_log(run, start, chunks, (before, last))
         return mark_partial(part_log.isel(time=slice(first - before, None)))
 
-    def fault_in(chunk: Records, done: int) -> Fault | None:
+    def find_fault_in_chunk(chunk: Records, done: int) -> Fault | None:
         return find_fault(setup.plan.scene.mechanism, chunk, done, run.time, run.dt)
 
     with PartialLog(to, part) as parts:
         # run until a fault or Ctrl-C; write the steps if a controller fails
-        looked = chunks, parts.write_if_due
+        on_chunk = chunks, parts.write_if_due
         try:
-            recording = record(worlds, steps, run.dt, fault_in, run.between, looked, progress)
+            recording = record(
+                worlds, steps, run.dt, find_fault_in_chunk, run.interventions, on_chunk, progress
+            )
         except Exception:
             parts.write(sum(len(chunk["q"]) for chunk in chunks))
             raise

@@ -51,7 +51,7 @@ class Trajectory:
     """Velocities (S + 1, nu)."""
     force: Array
     """Contact forces (S, n, 3) on the robot, world, N."""
-    ends: tuple[tuple[int, int], ...]
+    contact_bodies: tuple[tuple[int, int], ...]
     """Body of each contact, and the body that it touches; WORLD stands for the ground."""
     normal: Array
     """Unit normals (S, n, 3), world, out of the ground."""
@@ -83,7 +83,7 @@ class Trajectory:
     terms_velocity: Array | None = None
     """Velocities (S, nu) at which the velocity terms were evaluated; None: those before the
     steps."""
-    every: int = 1
+    row_interval: int = 1
     """Steps from one row to the next; above 1, the state before a step is not recorded."""
 
     @property
@@ -93,16 +93,16 @@ class Trajectory:
 
 
 def solved_steps(run: Trajectory) -> tuple[SolvedContacts, dict[str, Array]]:
-    """Compute contact problems and solutions of a run, and reports of `observing_program`.
+    """Compute contact problems and solutions of a run, and reports of `observer_program`.
 
     If the state before a step is not recorded, the velocities after it are used as those before it.
     """
     # forces in contact frames
-    n, frame = len(run.ends), contact_frames(run.normal)
+    n, frame = len(run.contact_bodies), contact_frames(run.normal)
     impulse = np.einsum("snij,snj->sni", frame, run.dt * run.force)
     unknown = np.zeros((run.steps, run.robot.nu))
     q0, u0 = run.q[:-1], run.u[:-1]
-    if run.every > 1:
+    if run.row_interval > 1:
         q0, u0 = run.robot.integrate(run.q[1:], run.u[1:], -run.dt), run.u[1:]
     given = {
         "q0": q0,
@@ -121,7 +121,7 @@ def solved_steps(run: Trajectory) -> tuple[SolvedContacts, dict[str, Array]]:
     # observe every step
     samples = {name: value.reshape(run.steps, -1) for name, value in given.items()}
     recorded = frozenset(name for name, value in optional.items() if value is not None)
-    program = observing_program(run.robot, run.ends, recorded, run.instant, run.stages)
+    program = observer_program(run.robot, run.contact_bodies, recorded, run.instant, run.stages)
     observed = evaluate(program, samples)
     before, after = (observed[name].reshape(run.steps, n, 3) for name in ("before", "after"))
     gap = observed["gap"] if run.gap is None else run.gap
@@ -134,7 +134,7 @@ def solved_steps(run: Trajectory) -> tuple[SolvedContacts, dict[str, Array]]:
 
 
 @lru_cache(maxsize=CACHE_SIZE)
-def observing_program(
+def observer_program(
     robot: Robot,
     ends: tuple[tuple[int, int], ...],
     recorded: frozenset[str],
@@ -147,7 +147,7 @@ def observing_program(
     ----------
     robot
         The robot.
-    ends, instant, stages
+    contact_bodies, instant, stages
         Fields of the `Trajectory`.
     recorded
         Recorded quantities of the run: "point", "passive" and "constraint".

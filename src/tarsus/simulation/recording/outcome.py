@@ -29,7 +29,7 @@ class MotionOutcome:
     ----------
     motion
         Kind of motion, up to a fall: "stood", "walked", ...
-    fell_at
+    fall_time
         Time of the fall in s; None if it did not fall.
     distance
         Horizontal distance of the base up to the fall, in m.
@@ -40,7 +40,7 @@ class MotionOutcome:
     """
 
     motion: Motion
-    fell_at: float | None
+    fall_time: float | None
     distance: float
     lowest: float
     jumps: int

@@ -26,7 +26,7 @@ class Interventions:
 
     Attributes
     ----------
-    every
+    interval
         Number of steps between calls, counted from the first world's step 0; 0: any number.
     before
         Function that is called before these steps, such as a Python controller.
@@ -34,7 +34,7 @@ class Interventions:
         Registers that it sets, which are recorded in every step.
     """
 
-    every: int = 0
+    interval: int = 0
     before: Callable[[], None] | None = None
     recorded_registers: tuple[str, ...] = ()
 
@@ -89,7 +89,7 @@ def record(
         Function that is called with the simulated time so far, in s.
     """
     # steps per chunk, and steps since the last call
-    every, before, (chunks, after_chunk) = between.every, between.before, destination
+    every, before, (chunks, after_chunk) = between.interval, between.before, destination
     chunk = every or max(1, min(CHUNK_BYTES // worlds.nbytes, int(CHUNK_SECONDS / dt)))
     late = round(float(worlds.first("steps")[0])) % every if every else 0
     done, fault, wall = 0, None, 0.0

@@ -108,7 +108,7 @@ def _describe_motion_line(n: dict[str, Any]) -> str:
         return f"diverged after {n['duration']:g} s"
     text = _describe_motion(n)
     if n["fell"]:
-        text = f"{text}fell at {n['fell_at']:.2f} s of {n['duration']:g} s"
+        text = f"{text}fell at {n['fall_time']:.2f} s of {n['duration']:g} s"
         if n["hangs"]:
             text += " through the ground, which its body may not touch (contacts: all)"
     return f"{text}; interrupted" if "interrupted" in n else text
@@ -117,7 +117,7 @@ def _describe_motion_line(n: dict[str, Any]) -> str:
 def _describe_motion(n: dict[str, Any]) -> str:
     """Describe what the robot did, up to a fall."""
     motion, duration = n["motion"], n["duration"]
-    seconds = f"{n['fell_at'] if n['fell'] else duration:.4g} s"
+    seconds = f"{n['fall_time'] if n['fell'] else duration:.4g} s"
     if motion == "moved":
         return f"base fixed for {duration:g} s"
     if motion == "hopped" and n["height_final"] is None:

@@ -79,7 +79,7 @@ class EventDriven(Stepper):
             )
 
     @property
-    def inside(self) -> Stepper:
+    def inner_stepper(self) -> Stepper:
         """Stepper of the smooth phases."""
         assert isinstance(self.inner, Stepper)
         return self.inner
@@ -87,27 +87,27 @@ class EventDriven(Stepper):
     @property
     def order(self) -> int | None:
         """As the inner stepper."""
-        return self.inside.order
+        return self.inner_stepper.order
 
     @property
     def supports_impulses(self) -> bool:
         """As the inner stepper."""
-        return self.inside.supports_impulses
+        return self.inner_stepper.supports_impulses
 
     @property
     def supports_constraints(self) -> bool:
         """As the inner stepper."""
-        return self.inside.supports_constraints
+        return self.inner_stepper.supports_constraints
 
     @property
     def inner_steps(self) -> int:
         """As the inner stepper: a phase may be as long as dt."""
-        return self.inside.inner_steps
+        return self.inner_stepper.inner_steps
 
     @property
     def subcycles(self) -> bool:
         """As the inner stepper."""
-        return self.inside.subcycles
+        return self.inner_stepper.subcycles
 
     @property
     def solves_once(self) -> bool:
@@ -123,11 +123,11 @@ class EventDriven(Stepper):
 
     def step(self, scene: Scene, start: StepStart, builder: Builder) -> StepOutputs:
         if not scene.candidates:
-            return self.inside.step(scene, start, builder)
+            return self.inner_stepper.step(scene, start, builder)
         begin = self._begin(scene, start)
 
         def turn(state: Values) -> tuple[Values, SX]:
-            end = try_phase(self.inside, scene, start, state, builder)
+            end = try_phase(self.inner_stepper, scene, start, state, builder)
             verdict = builder.store("verdict", self._judge_phase(scene, start, state, end))
             if scene.law.impulsive:
                 end |= ImpactRecord.from_registers(state).to_registers() | {
@@ -154,7 +154,7 @@ class EventDriven(Stepper):
         clock = {"time": SX(0), "h": start.dt, "gains": SX(0)}
         if scene.law.stages and self.supports_impulses:
             sums["stage"] = SX(0)
-        if lockable_joints.are_reported(scene, self.inside):
+        if lockable_joints.are_reported(scene, self.inner_stepper):
             sums["joints"] = SX.zeros(lockable_joints.impulse_count(scene))
         begin = state | sums | clock | self._begin_phase(scene, start, state, SX(0), SX(0))
         none = self.empty_impacts(scene, start)
@@ -177,7 +177,7 @@ class EventDriven(Stepper):
             lowest = ca.fmin(lowest, ca.if_else(watched, contact.gap, UNWATCHED_GAP))
         to_the_end = state["h"] >= start.dt - state["time"]
         located = ca.logic_and(ca.logic_not(deep), ca.logic_or(met, to_the_end))
-        accepted = ca.logic_or(located, Bracket.from_registers(state).exhausted)
+        accepted = ca.logic_or(located, Bracket.from_registers(state).is_exhausted)
         landed = ca.logic_and(accepted, ca.logic_or(deep, met))
         return ca.vertcat(accepted, landed, deep, lowest)
 

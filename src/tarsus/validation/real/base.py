@@ -2,8 +2,8 @@
 
 To add an experiment, create a file or folder in `validation/real/` with the name of the experiment.
 Define in it one class that derives from `RealExperiment` and describes the recordings in its
-docstring. The recordings themselves are never part of Tarsus: `where` tells users how to get them,
-and `recording` finds the file.
+docstring. The recordings themselves are never part of Tarsus: `data_source` tells users how to get
+them, and `recording` finds the file.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class RealRequest:
     """Names of laws, and "mujoco"."""
     candidates: int = 96
     """Number of parameter sets that are tried for each law during identification."""
-    at: Mapping[str, Mapping[str, float]] | None = None
+    parameters: Mapping[str, Mapping[str, float]] | None = None
     """Parameters identified by an earlier run, by law and name; skips the identification."""
     seed: int = 1
     """Seed of all random numbers."""
@@ -54,7 +54,7 @@ class RealExperiment(ABC):
 
     variable: ClassVar[str]
     """Environment variable with the path of the recordings."""
-    where: ClassVar[str]
+    data_source: ClassVar[str]
     """Short text that tells users where to get the recordings."""
 
     @abstractmethod
@@ -68,9 +68,11 @@ class RealExperiment(ABC):
         if path is None:
             raise InvalidFile(
                 f"the recordings are not part of Tarsus; give their file with --data FILE or in"
-                f" {self.variable}; {self.where}.",
+                f" {self.variable}; {self.data_source}.",
                 "data",
             )
         if not is_file(path):
-            raise InvalidFile(f"the file {path} of recordings does not exist; {self.where}.", path)
+            raise InvalidFile(
+                f"the file {path} of recordings does not exist; {self.data_source}.", path
+            )
         return path

@@ -27,13 +27,13 @@ class RunDifference:
 
     agreement: float = 0.0
     """Time until the poses differ for at least `MIN_DURATION` steps in a row, in s."""
-    early: int = 0
+    early_events: int = 0
     """Number of common events before `agreement`."""
-    early_within: int = 0
+    early_agreeing: int = 0
     """Number of these that agree within `EVENT_TOLERANCE`."""
-    shared: int = 0
+    common_events: int = 0
     """Number of common events in the whole run."""
-    within: int = 0
+    agreeing: int = 0
     """Number of these that agree within `EVENT_TOLERANCE`."""
     latest: int = 0
     """Largest delay of an event, in steps; negative if it happens earlier."""

@@ -47,13 +47,13 @@ class CubeTosses(RealExperiment):
             threads = request.threads
             tosser = MujocoTosses(threads) if law == NAME else LawTosses(law, threads=threads)
             tossers[law] = tosser
-            if request.at is not None:
+            if request.parameters is not None:
                 rows += _build_fixed_rows(
-                    tosser, tosses, dict(request.at.get(law, {})), request.seed
+                    tosser, tosses, dict(request.parameters.get(law, {})), request.seed
                 )
                 continue
             count, seed = request.candidates, request.seed
-            results[law] = identify_parameters(tosser, tosses, tosser.tried, count, seed)
+            results[law] = identify_parameters(tosser, tosses, tosser.search_ranges, count, seed)
             rows += _build_rows(law, results[law], seed)
         record: dict[str, Any] = {
             "experiment": "cube_tosses",
@@ -76,9 +76,9 @@ class CubeTosses(RealExperiment):
 def _build_rows(law: str, identification: IdentifiedParameters, seed: int) -> list[dict[str, Any]]:
     """Build three rows: given parameters, identified and held out, identified with all tosses."""
     kinds = {
-        "given": identification.given,
-        "identified, held out": identification.held_out,
-        "identified": identification.best,
+        "given": identification.given_errors,
+        "identified, held out": identification.held_out_errors,
+        "identified": identification.best_errors,
     }
     return [_build_row(law, kind, errors, seed) for kind, errors in kinds.items()]
 
@@ -108,9 +108,9 @@ def _summarize_identification(identification: IdentifiedParameters) -> dict[str,
     return {
         "values": identification.values,
         "intervals": identification.intervals,
-        "tried": identification.tried,
+        "tried": identification.candidate_count,
         "diverged": identification.diverged,
-        "least_corners": float(identification.least.mean()),
+        "least_corners": float(identification.min_errors.mean()),
     }
 
 
@@ -121,7 +121,7 @@ def _measure_missing_effects(
     results = study.run_study(tosses, flown, request)
     models = [
         {"title": r.model.title, "law": r.law, "gain": r.gain}
-        | _build_row(r.law, "identified, held out", r.identification.held_out, request.seed)
+        | _build_row(r.law, "identified, held out", r.identification.held_out_errors, request.seed)
         | _summarize_identification(r.identification)
         for r in results
     ]
@@ -143,12 +143,12 @@ def _select_drawing(
     """Select the worst and the best tosses of the best law, with its simulated paths."""
     if not identified_laws:
         return None
-    errors = {n: float(i.held_out["corners"].mean()) for n, i in identified_laws.items()}
+    errors = {n: float(i.held_out_errors["corners"].mean()) for n, i in identified_laws.items()}
     law = min(errors, key=lambda name: errors[name])
     best = identified_laws[law]
-    order = np.argsort(best.best["corners"], kind="stable")
+    order = np.argsort(best.best_errors["corners"], kind="stable")
     indices = np.concatenate([order[-DRAWN:][::-1], order[:DRAWN]])
     selection = tosses.select(indices)
     values = {name: np.array([value]) for name, value in best.values.items()}
     path = tossers[law].paths(selection, values)[0]
-    return page.Drawing(law, selection, path, best.best["corners"][indices])
+    return page.Drawing(law, selection, path, best.best_errors["corners"][indices])

@@ -33,15 +33,15 @@ class IdentifiedParameters:
     """Parameters chosen with all tosses."""
     intervals: dict[str, tuple[float, float]]
     """Bootstrap interval (low, high) of each parameter."""
-    given: dict[str, Array]
+    given_errors: dict[str, Array]
     """Errors at the given parameters, each of shape (tosses,)."""
-    best: dict[str, Array]
+    best_errors: dict[str, Array]
     """Errors at `values`."""
-    held_out: dict[str, Array]
+    held_out_errors: dict[str, Array]
     """Errors of each toss at the parameters that the other folds chose."""
-    least: Array
+    min_errors: Array
     """Smallest corner distance of any candidate, shape (tosses,): a lower bound."""
-    tried: int
+    candidate_count: int
     """Number of candidates."""
     diverged: int
     """Number of candidates that diverged on at least one toss."""
@@ -58,7 +58,7 @@ def identify_parameters(
         Law, or MuJoCo.
     tosses
         Recorded tosses.
-    tried
+    candidate_count
         Search range of each parameter.
     count
         Number of candidates.

@@ -31,7 +31,7 @@ class Tosser(ABC):
 
     name: str
     """Name in tables."""
-    tried: Mapping[str, SearchRange]
+    search_ranges: Mapping[str, SearchRange]
     """Search range of each parameter that is identified."""
 
     @abstractmethod
@@ -88,9 +88,9 @@ class LawTosses(Tosser):
         solvers = declared_fields(type(resolved)).get("solver")
         if solvers is not None and FASTEST_SOLVER in solvers.choices:
             resolved = replace(resolved, **{"solver": FASTEST_SOLVER})
-        self.tried = ranges(self.name, resolved)
+        self.search_ranges = ranges(self.name, resolved)
         # parameters that default to None, such as mu_K, equal mu unless they are tried
-        missing = [n for n in self.tried if getattr(resolved, n) is None]
+        missing = [n for n in self.search_ranges if getattr(resolved, n) is None]
         self._law = replace(resolved, **{name: GIVEN_MU for name in missing})
         springs = names_with_role(type(resolved), "stiffness")
         self._steps = SOFT if resolved.at_instants or springs else HARD
@@ -103,7 +103,7 @@ class LawTosses(Tosser):
             name: GIVEN_MU
             if known[name].role in ("friction", "kinetic_friction")
             else float(np.asarray(getattr(self._law, name)))
-            for name in self.tried
+            for name in self.search_ranges
         }
 
     def paths(self, tosses: Tosses, values: Mapping[str, Array]) -> Array:

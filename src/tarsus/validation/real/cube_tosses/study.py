@@ -46,7 +46,7 @@ class StudyModel:
     """Free parameters of `SCENE`."""
     rounding: float = 0.0
     """Radius of the corners, m."""
-    flown: bool = False
+    uses_fitted_starts: bool = False
     """Whether tosses start from a motion fitted to their whole flight."""
     law: str | Law = LAW
     """Contact law."""
@@ -60,7 +60,7 @@ STUDY_MODELS = (
     StudyModel("friction, restitution, height of the board", scene=("height",)),
     StudyModel("tilt of the board", scene=("tilt_x", "tilt_y")),
     StudyModel("age of the recorded velocity", scene=("back",)),
-    StudyModel("starts fitted to the flight", flown=True),
+    StudyModel("starts fitted to the flight", uses_fitted_starts=True),
     StudyModel("corners rounded by 2 mm", rounding=0.002),
     StudyModel("corners rounded by 5 mm", rounding=0.005),
     StudyModel(
@@ -73,7 +73,7 @@ STUDY_MODELS = (
         "the latter, height of the board, fitted starts",
         TWO_FRICTIONS,
         ("height",),
-        flown=True,
+        uses_fitted_starts=True,
         law=TwoFrictions(where="edges"),
     ),
 )
@@ -101,12 +101,14 @@ def run_study(tosses: Tosses, flown: Flights, request: RealRequest) -> list[Mode
     for model in STUDY_MODELS:
         tosser = LawTosses(model.law, model.rounding, request.threads)
         request.on_progress(f"{tosser.name}: {model.title}")
-        tried: dict[str, SearchRange] = {name: tosser.tried[name] for name in model.parameters}
+        tried: dict[str, SearchRange] = {
+            name: tosser.search_ranges[name] for name in model.parameters
+        }
         tried |= {name: SCENE[name] for name in model.scene}
-        recordings = replace_starts(tosses, flown) if model.flown else tosses
+        recordings = replace_starts(tosses, flown) if model.uses_fitted_starts else tosses
         identification = identify_parameters(tosser, recordings, tried, count, seed)
         first = results[0].identification if results else identification
-        corners = first.held_out["corners"], identification.held_out["corners"]
+        corners = first.held_out_errors["corners"], identification.held_out_errors["corners"]
         gain = difference_interval(*corners, seed)
         results.append(ModelResult(model, tosser.name, identification, gain))
     return results
@@ -137,7 +139,7 @@ def measure_spread(
     ----------
     tosses
         Recorded tosses.
-    flown
+    uses_fitted_starts
         Flights, which give the noise of a recorded frame.
     values
         Parameters of the law.
