@@ -49,7 +49,7 @@ class Render(Command):
         "tarsus render a.nc b.nc pair.mp4 --spacing 0.8": "show two logs side by side",
     }
     groups: ClassVar[Mapping[str, str]] = {
-        "Content": "robot trust times strip spacing bare",
+        "Content": "robot trust times strip spacing hide_forces",
         "Video": "rate speed",
         "Camera": "size azimuth elevation distance still",
     }

@@ -218,5 +218,5 @@ class TangentSlice:
     def dual(self, retained: Names) -> list[Block]:
         """Add the slice of the tangents, if they are retained."""
         block = self.block
-        tangent = replace(block, whole=tangent_name(block.array), part=tangent_name(block.slice))
+        tangent = replace(block, array=tangent_name(block.array), slice=tangent_name(block.slice))
         return [block, tangent] if self._both <= retained else [block]

@@ -33,7 +33,7 @@ class CubeTosses(RealExperiment):
     """
 
     variable: ClassVar[str] = data.VARIABLE
-    where: ClassVar[str] = data.WHERE
+    data_source: ClassVar[str] = data.WHERE
 
     def measure(self, request: RealRequest) -> RealOutcome:
         path = self.recording(request.data)
