@@ -184,7 +184,7 @@ def _print_worlds(result: dict[str, Any]) -> None:
         f"{worlds} robots, each pushed harder than the one before",
         f"Simulating {simulated:g} s of every robot took {seconds:.1f} s on {result['threads']}"
         f" threads, {worlds * simulated / seconds:,.0f} times faster than real time in total.",
-        f"push for {PUSH:g} s / body weights   still upright",
+        f"{PUSH:g} s push / body weights   still upright",
     )
     for row in result["rows"]:
         low, high = row["weights"]

@@ -3,9 +3,9 @@
 Consider a linear inverted pendulum (Kajita 2001) with time constant T = sqrt(h / g). To leave a
 stance of t seconds as fast as it entered it, its foot must be T tanh(t / 2T) v ahead of the trunk.
 The neutral point t v / 2 of Raibert 1986 neglects that gravity accelerates the trunk. To stop, its
-foot must be T v ahead, at the capture point. A foot is therefore placed ahead of its hip by the
-first for the commanded velocity, and by the second, times a feedback close to 1, for the excess
-velocity, as in Gehring 2013.
+foot must be T v ahead, at the capture point. Gehring 2013 adds both distances ahead of the hip: the
+first for the commanded velocity, and the second, times a feedback gain close to 1, for the excess
+velocity.
 """
 
 from __future__ import annotations

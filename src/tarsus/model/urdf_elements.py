@@ -296,7 +296,7 @@ def read_numbers(
 
 
 def parse_numbers(
-    text: str, count: int, what: str, largest: float = LARGEST, subject: str = ""
+    text: str, count: int, label: str, largest: float = LARGEST, subject: str = ""
 ) -> Array:
     """Read `count` numbers of a text.
 
@@ -306,7 +306,7 @@ def parse_numbers(
         Numbers with blanks between them.
     count
         Number of numbers.
-    what
+    label
         Start of the error message.
     largest
         Largest magnitude.
@@ -324,10 +324,10 @@ def parse_numbers(
         values = np.array([np.nan])
     if values.shape != (count,) or np.isnan(values).any():
         required = "a number" if count == 1 else f"{count} numbers"
-        raise InvalidFile(f"{what} must be {required}, not {quote(text)}.", subject)
+        raise InvalidFile(f"{label} must be {required}, not {quote(text)}.", subject)
     if np.abs(values).max() > largest:
         raise InvalidFile(
-            f"{what} must be finite and at most {largest:g} in SI units, not {quote(text)}.",
+            f"{label} must be finite and at most {largest:g} in SI units, not {quote(text)}.",
             subject,
         )
     return values

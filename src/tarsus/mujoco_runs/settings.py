@@ -241,8 +241,8 @@ def tuned_settings(mu: float) -> MujocoSettings:
 
 def parse_names(text: str) -> tuple[str, ...]:
     """Parse a list such as "default,tuned", without duplicates; "all" stands for every name."""
-    given = registry.split_names(text)
-    chosen = list(NAMED) if "all" in given else given
+    names = registry.split_names(text)
+    chosen = list(NAMED) if "all" in names else names
     for name in chosen:
         find_settings(name)
     return tuple(dict.fromkeys(chosen))

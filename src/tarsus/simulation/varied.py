@@ -376,7 +376,9 @@ def varied_settings(varied: Varied, mechanism: Mechanism) -> SettingGroup:
     settings = {kind: KINDS[kind][1] for kind in varied.names}
     if varied.delay:
         steps = Range.read(f"[0, {varied.delay}]")
-        settings["delay"] = replace(settings["delay"], range=steps, integer=True, range_remedy=longest)
+        settings["delay"] = replace(
+            settings["delay"], range=steps, integer=True, range_remedy=longest
+        )
     lacking = {
         kind: f"{kind} is the same in all worlds of this simulation; to change it, create the"
         f' simulation with varied=["{kind}"].'

@@ -60,8 +60,10 @@ def estimate(values: Any, share: bool) -> MeanOutcome | None:
     mean = float(finite.mean())
     if share:
         return MeanOutcome(mean, *wilson_interval(int(finite.sum()), len(finite)), True)
-    half = Z95 * float(finite.std(ddof=1)) / math.sqrt(len(finite)) if len(finite) > 1 else math.inf
-    return MeanOutcome(mean, mean - half, mean + half, False)
+    half_width = math.inf
+    if len(finite) > 1:
+        half_width = Z95 * float(finite.std(ddof=1)) / math.sqrt(len(finite))
+    return MeanOutcome(mean, mean - half_width, mean + half_width, False)
 
 
 @dataclass(frozen=True)

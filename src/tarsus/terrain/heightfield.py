@@ -194,13 +194,13 @@ class HeightField(Terrain):
             point, height, along_x / self._cell[0], along_y / self._cell[1]
         )
 
-    def _interpolate(self, three: list[SX], t: SX) -> tuple[SX, SX]:
-        """Interpolate value and slope per cell of the line through three values at -1, 0 and 1.
+    def _interpolate(self, values: list[SX], t: SX) -> tuple[SX, SX]:
+        """Interpolate three values at -1, 0 and 1 linearly; return value and slope at t.
 
-        Both are averaged around t over `rounding`.
+        Both are averages over an interval of length `rounding` around t.
         """
         reach = self.rounding / 2
-        after, before = three[2] - three[1], three[0] - three[1]
+        after, before = values[2] - values[1], values[0] - values[1]
         # the mean of max(s, 0), and of the step at 0, over s from t - reach to t + reach
         inside = [ca.fmin(ca.fmax(side + reach, 0), 2 * reach) for side in (t, -t)]
         mean = [
@@ -208,4 +208,4 @@ class HeightField(Terrain):
             for i, side in zip(inside, (t, -t), strict=True)
         ]
         slope = (after * inside[0] - before * inside[1]) / (2 * reach)
-        return three[1] + after * mean[0] + before * mean[1], slope
+        return values[1] + after * mean[0] + before * mean[1], slope

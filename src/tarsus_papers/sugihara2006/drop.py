@@ -46,7 +46,7 @@ WHERE = "section IV-B, Fig. 6"
 
 
 class Drop(Exhibit):
-    """Both dampers, both readings of their sign, five steps, 8 to 16 vertices, four armatures."""
+    """Drops with both dampers and signs, five time steps, 8 to 16 vertices and four armatures."""
 
     name: ClassVar[str] = "drop"
     title: ClassVar[str] = "Figure 6: the robot dropped from 50 mm"

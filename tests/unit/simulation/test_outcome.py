@@ -29,7 +29,7 @@ def test_a_fall_has_its_time() -> None:
     simulation = tarsus.Simulation("mini_cheetah", controller="free")
     numbers = tarsus.summary(simulation, simulation.run(1.0))
     assert numbers["fell"] and 0.1 < numbers["fall_time"] < 0.5
-    assert f"fell at {numbers['fell_at']:.2f} s" in summary_lines(numbers)["motion"]
+    assert f"fell at {numbers['fall_time']:.2f} s" in summary_lines(numbers)["motion"]
 
 
 def test_a_box_slides_and_a_ball_flies() -> None:

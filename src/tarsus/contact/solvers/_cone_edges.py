@@ -207,8 +207,8 @@ class BlockSteps:
             right.append(-ca.if_else(status.presses, velocity, ZERO_IMPULSE_DIAGONAL * L))
             presses += 3 * [status.presses]
         K = ca.vertcat(*(ca.horzcat(*row) for row in rows))
-        moved = ca.vertcat(*impulses) + ca.vertcat(*solve_dense(hard, K, flatten(right)))
-        return ca.if_else(ca.vertcat(*presses), moved, 0)
+        new_impulses = ca.vertcat(*impulses) + ca.vertcat(*solve_dense(hard, K, flatten(right)))
+        return ca.if_else(ca.vertcat(*presses), new_impulses, 0)
 
 
 def largest_residual(hard: HardProblem, impulses: list[SX], statuses: list[ContactStatus]) -> SX:

@@ -69,7 +69,7 @@ class ColdCalls(InactiveLanes):
             self.writer.forget()
 
     def _enter_block(self, block: Block) -> None:
-        """Begin the fast path, or a target of its exits, before a block."""
+        """Write the fast path if it starts at this block, and the label if an exit leads here."""
         if self._fast_path and block is self._fast_path.blocks[0]:
             self._write_fast_path(self._fast_path)
         self._place_exit(id(block))

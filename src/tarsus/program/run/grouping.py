@@ -1,9 +1,9 @@
 """Group worlds so that those of one group need about the same number of operations.
 
 An instruction runs for all worlds of a group, so a group takes as long as its slowest world. The
-effort of a world changes slowly; a foot that slides does so for many steps. So worlds are sorted
-now and then by their operation counts. Results do not depend on it, and the time of sorting depends
-on operation counts alone.
+effort of a world changes slowly: a foot that slides does so for many steps. Worlds are therefore
+sorted by their operation counts from time to time. Results do not depend on the order, and when to
+sort depends on operation counts alone.
 """
 
 from __future__ import annotations

@@ -81,8 +81,8 @@ def classify_motion(robot: Mechanism, log: xr.Dataset) -> MotionOutcome:
         squatted = rose > lowest / 2
         still = lowest < (MIN_SQUAT if squatted else MIN_TRAVEL) * size
         motion = "stood" if still else "squatted" if squatted else "sank"
-    fell_at = None if down is None else float((down + 1) * dt)
-    return MotionOutcome(motion, fell_at, distance, lowest, len(flights))
+    fall_time = None if down is None else float((down + 1) * dt)
+    return MotionOutcome(motion, fall_time, distance, lowest, len(flights))
 
 
 def _find_pressing_bodies(robot: Mechanism, log: xr.Dataset) -> NDArray[np.bool_]:

@@ -158,7 +158,7 @@ class PartialLog:
         self._warned = True
 
     def finish(self, log: xr.Dataset | None) -> None:
-        """Write the complete log, or nothing for None (no steps), and remove the partial one.
+        """Write the complete log unless it is None (no steps), and remove the partial one.
 
         If the log cannot be written, the partial log stays and the OSError names it.
         """
