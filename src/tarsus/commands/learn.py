@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import tyro
 
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from tarsus.learning.training_spec import TrainingSpec
 
 TASKS, METHODS = "tarsus.tasks", "tarsus.learning.methods"
+DEFAULT_METHODS = {"cpu": "ppo", "cuda": "rsl_ppo"}  # by device
 STRIP_DURATION = 4.0  # s, of the run that strip.png shows
 
 
@@ -58,7 +59,7 @@ class Learn(Command):
     }
     groups: ClassVar[Mapping[str, str]] = {
         "Task": "robot law terrain dt set",
-        "Training": "method seed rounds seconds every threads",
+        "Training": "method seed rounds seconds every device threads",
         "Result": "out no_pictures onnx",
     }
 
@@ -84,8 +85,9 @@ class Learn(Command):
     """Set parameters of the task, the method or the law (`tarsus list tasks --parameters`); write
     task.NAME or ppo.NAME if two share a name. Parameters that you do not set take the values
     recommended for this task and robot, which are printed."""
-    method: Annotated[str, argument("NAME"), name_check("method", METHODS)] = "ppo"
-    """Learning method: ppo or ars."""
+    method: Annotated[str | None, argument("NAME"), name_check("method", METHODS)] = None
+    """Learning method: ppo, ars or rsl_ppo, which learns with PyTorch (extra `rsl`). (default: ppo,
+    on a GPU rsl_ppo)"""
     seed: Annotated[int, argument("NUMBER")] = 0
     """Seed of all random numbers."""
     rounds: Annotated[int | None, argument("NUMBER")] = None
@@ -95,6 +97,8 @@ class Learn(Command):
     """Stop after this training time, including that of resumed runs."""
     every: Annotated[float, number_argument("SECONDS"), argument("SECONDS")] = 10.0
     """Time between checkpoints; 0 saves one after every round."""
+    device: Annotated[Literal["cpu", "cuda"], argument("NAME")] = "cpu"
+    """Where worlds and networks are: cpu, or cuda for an NVIDIA GPU (extra `cuda`)."""
     threads: Annotated[int | None, argument("NUMBER")] = None
     """Number of threads; it does not affect the results. (default: all available cores)"""
     no_pictures: Flag = False
@@ -118,10 +122,11 @@ class Learn(Command):
             from tarsus.policies.learned import onnx_package
 
             onnx_package()
-        names = ("task", "robot", "law", "terrain", "dt", "method", "seed")
+        names = ("task", "robot", "law", "terrain", "dt", "seed")
         settings = tuple(collect_settings(self.set))
         lesson = with_training_defaults(
-            {name: getattr(self, name) for name in names} | {"settings": settings}
+            {name: getattr(self, name) for name in names}
+            | {"method": self.method or DEFAULT_METHODS[self.device], "settings": settings}
         )
         rounds = self.rounds
         if rounds is None and self.seconds is None:
@@ -130,13 +135,14 @@ class Learn(Command):
         with self.progress() as progress:
             progress.show_stage(f"compiling {self.robot}")
             until = StopCondition(rounds, self.seconds, self.every)
-            threads = self.threads or usable_cores()
+            threads = self.threads or (usable_cores() if self.device == "cpu" else 1)
             result = learn(
                 lesson,
                 self.out,
                 until,
                 lambda r, s: progress.show_stage(round_line(r, s, {})),
                 threads,
+                self.device,
             )
             files = [self.out / "policy.npz", self.out / "curve.jsonl"]
             progress.show_stage("writing the policy and plots")

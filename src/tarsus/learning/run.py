@@ -15,6 +15,7 @@ from tarsus.learning.methods.base import Round
 from tarsus.learning.policy import Policy
 from tarsus.learning.training_spec import TrainingSpec
 from tarsus.schema import NumberRule
+from tarsus.simulation.device import Device
 from tarsus.simulation.recording.interrupt import catch_interrupt
 
 CHECKPOINT_INTERVAL = 10.0  # s
@@ -88,6 +89,7 @@ def learn(
     until: StopCondition,
     on_round: Callable[[Round, float], None] = lambda result, spent: None,
     threads: int = 1,
+    device: Device = "cpu",
 ) -> TrainingResult:
     """Train a policy, or resume the training in the folder `out`.
 
@@ -105,9 +107,13 @@ def learn(
         Called after each round with its statistics and the training time, in s.
     threads
         Number of threads.
+    device
+        "cpu", or "cuda" for a method that learns on a GPU.
 
     Raises
     ------
+    IncompatibleOptions
+        If the method cannot learn on the device.
     FileInUse
         If another process trains in this folder.
     InvalidFile
@@ -117,7 +123,7 @@ def learn(
     with write_lock(folder.path / LESSON), catch_interrupt() as interrupted:
         folder.check(asdict(spec))
         # resume from the checkpoint
-        environment = spec.create_environment(threads)
+        environment = spec.create_environment(threads, device)
         learner = spec.task_and_method()[1].create_learner(environment, spec.seed)
         folder.bind(asdict(spec))  # only now, because the robot might not suit the task
         about, checkpoint, before = spec.metadata(environment), folder.checkpoint(), 0.0

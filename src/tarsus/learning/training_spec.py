@@ -14,11 +14,12 @@ from tarsus.contact.base import Law
 from tarsus.control.servo import Gains
 from tarsus.dynamics.robot import Robot
 from tarsus.environments.environment import Environment
-from tarsus.errors import InvalidFile, TarsusWarning, WarningRecord
+from tarsus.errors import IncompatibleOptions, InvalidFile, TarsusWarning, WarningRecord
 from tarsus.files import json_value
 from tarsus.learning.methods.base import Method
 from tarsus.learning.policy import ABOUT
 from tarsus.simulation import default_controller, file_material, resolve
+from tarsus.simulation.device import Device
 from tarsus.simulation.part_parameters import set_parameters
 from tarsus.tasks.base import LearningTask
 
@@ -90,16 +91,29 @@ class TrainingSpec:
     def _robot(self) -> Robot:
         return resolve.resolve_robot(self.robot)
 
-    def create_environment(self, threads: int) -> Environment:
-        """Create the worlds to train in."""
+    def create_environment(self, threads: int, device: Device = "cpu") -> Environment:
+        """Create the worlds to train in.
+
+        Raises
+        ------
+        IncompatibleOptions
+            If the method cannot learn on this device.
+        """
         notices = list[WarningRecord]()
         parts = self.resolved_parts(notices)
+        if device != "cpu" and not parts["method"].supports_gpu:
+            raise IncompatibleOptions(
+                f"the method {self.method} computes on the CPU: choose another method"
+                " (rsl_ppo) for a GPU, or the device cpu.",
+                "device",
+            )
         with warnings.catch_warnings():  # they are also in its notices
             warnings.simplefilter("ignore", TarsusWarning)
             environment = Environment(
                 *(parts["task"], self._robot, parts["law"], "midpoint", self.terrain, self.dt),
                 worlds=parts["method"].worlds,
                 threads=threads,
+                device=device,
                 seed=self.seed,
             )
         environment.warnings[:0] = notices

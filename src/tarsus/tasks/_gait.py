@@ -109,14 +109,9 @@ class GaitTask(LearningTask):
     def training_defaults(self, mechanism: Mechanism) -> TrainingDefaults:
         if len(find_strides(mechanism)) == 4:
             return TrainingDefaults()
-        ppo = {
-            "rounds": 700,
-            "fall_penalty": 15,
-            "discount": 0.98,
-            "width": 64,
-            "noise_half_life": 250,
-        }
-        return TrainingDefaults(methods={"ppo": ppo})
+        shared = {"fall_penalty": 15, "discount": 0.98, "width": 64}
+        ppo = {"rounds": 700, **shared, "noise_half_life": 250}
+        return TrainingDefaults(methods={"ppo": ppo, "rsl_ppo": {"rounds": 300, **shared}})
 
     def fit(self, robot: Robot) -> Self:
         defaults = gait_defaults(robot)._asdict()

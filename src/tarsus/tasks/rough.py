@@ -42,12 +42,10 @@ class RoughVelocity(GaitTask):
     spacing: float = parameter(0.12, "m", "distance between the scan's points", "(0, inf)")
 
     def training_defaults(self, mechanism: Mechanism) -> TrainingDefaults:
-        ppo = (
-            super()
-            .training_defaults(mechanism)
-            .methods.get("ppo", {"rounds": 400, "fall_penalty": 5})
-        )
-        return TrainingDefaults(terrain="rough", methods={"ppo": ppo})
+        few = {"fall_penalty": 5}
+        four_legs = {"ppo": {"rounds": 400} | few, "rsl_ppo": {"rounds": 300} | few}
+        methods = super().training_defaults(mechanism).methods or four_legs
+        return TrainingDefaults(terrain="rough", methods=methods)
 
     def observations(self, state: StateView) -> Mapping[str, Observed]:
         return {**super().observations(state), **self._scan(state)}

@@ -104,14 +104,18 @@ class Learner(ABC):
 
     @abstractmethod
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the arrays of the learner as views, into which `restore` writes."""
+        """Return the arrays of the learner, as NumPy views or copies."""
+
+    def set_arrays(self, values: Mapping[str, NDArray[Any]]) -> None:
+        """Write the arrays of the learner; by default into the views that `arrays` returns."""
+        for name, part in self.arrays().items():
+            part[...] = values[name]
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return copies of everything needed to resume: learner, worlds and statistics."""
         learner = {f"learner.{name}": part.copy() for name, part in self.arrays().items()}
         worlds = {f"worlds.{k}": part for k, part in self.environment.state().items()}
-        arrays = self.statistics.arrays().items()
-        statistics = {f"statistics.{name}": part.copy() for name, part in arrays}
+        statistics = {f"statistics.{k}": part for k, part in self.statistics.arrays().items()}
         return learner | worlds | statistics | {"rounds": np.array(self.rounds)}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
@@ -132,12 +136,8 @@ class Learner(ABC):
                     name,
                 )
         self.rounds = int(state["rounds"])
-        for prefix, arrays in (
-            ("learner", self.arrays()),
-            ("statistics", self.statistics.arrays()),
-        ):
-            for name, part in arrays.items():
-                part[...] = state[f"{prefix}.{name}"]
+        for prefix, owner in (("learner", self), ("statistics", self.statistics)):
+            owner.set_arrays({name: state[f"{prefix}.{name}"] for name in owner.arrays()})
         worlds = {k[7:]: part for k, part in state.items() if k.startswith("worlds.")}
         self.environment.restore(worlds)
 
@@ -157,8 +157,11 @@ class Method(ABC):
     ----------
     rounds
         Number of rounds after which a policy has usually been learned.
+    supports_gpu
+        Whether it can learn in an environment on a GPU.
     """
 
+    supports_gpu: ClassVar[bool] = False
     citation: ClassVar[Citation] = ""
 
     worlds: int = parameter(256, "[1]", "number of worlds", "[2, 1e6]")
