@@ -141,3 +141,29 @@ def test_compiled_dynamics_match_pinocchio(name: str) -> None:
         assert (
             error_of_force(theirs.inverse_dynamics(forward[k]), tau[k], there) < 1e-8
         )  # M is ill-conditioned
+
+
+def test_derivatives_match_pinocchio() -> None:
+    """Fixed in the world, where both have the same coordinates."""
+    file = FILES["go2_description-go2"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TarsusWarning)
+        robot = Robot.of(read(file, floating=False))
+    model = pin.buildModelFromUrdf(str(file))
+    data, order = (
+        model.createData(),
+        [model.joints[model.getJointId(n)].idx_v for n in robot.joint_names],
+    )
+    for seed in range(5):
+        q, u = random_state(robot, seed)
+        a, there = np.random.default_rng(seed).uniform(-1, 1, robot.nu), np.zeros((3, model.nv))
+        there[:, order] = q, u, a
+        theirs = pin.computeRNEADerivatives(model, data, *there)[:2]
+        inverse = np.split(robot.inverse_dynamics_derivatives(q, u, a), 2, axis=-1)
+        for ours, other in zip(inverse, theirs, strict=True):
+            assert relative_error(ours, other[np.ix_(order, order)]) < TOLERANCE
+        theirs = pin.computeABADerivatives(model, data, *there)
+        forward = np.split(robot.forward_dynamics_derivatives(q, u, a), 3, axis=-1)
+        for ours, other in zip(forward[:2], theirs[:2], strict=True):
+            assert relative_error(ours, other[np.ix_(order, order)]) < TOLERANCE
+        assert relative_error(forward[2], np.linalg.inv(robot.mass_matrix(q))) < TOLERANCE

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite
 from threading import Lock
 
 import numpy as np
@@ -18,6 +21,51 @@ CACHE_SIZE = 64  # compiled quantities in memory; the oldest is dropped first, t
 UNIT_TOLERANCE = 1e-3  # on the length of a quaternion; wide enough for finite differences
 
 
+@dataclass(frozen=True, eq=False)
+class SingleState:
+    """Compiled quantity of one state, with the memory of its inputs and its result.
+
+    A controller calls it in every period, so it avoids all work that only a batch or an error
+    message needs.
+
+    Attributes
+    ----------
+    worlds
+        The single world that computes it.
+    inputs
+        Views of the input registers, by name.
+    result
+        View of the result in its own shape.
+    quaternions
+        Entries of q with a unit quaternion.
+    """
+
+    worlds: Worlds
+    inputs: Mapping[str, Array]
+    result: Array
+    quaternions: Sequence[slice]
+
+    def evaluate(self, given: Mapping[str, ArrayLike]) -> Array | None:
+        """Evaluate the quantity; None if an input is a batch, or needs the slower checks."""
+        inputs = {name: np.asarray(given[name], dtype=np.float64) for name in self.inputs}
+        for name, view in self.inputs.items():
+            value = inputs[name]
+            if value.shape != view.shape or not isfinite(value.dot(value)):
+                return None
+        for entries in self.quaternions:
+            p = inputs["q"][entries]
+            if abs(p.dot(p) - 1) > UNIT_TOLERANCE:
+                return None
+        return self.run(inputs)
+
+    def run(self, inputs: Mapping[str, Array]) -> Array:
+        """Evaluate the quantity for inputs that were checked."""
+        for name, view in self.inputs.items():
+            view[:] = inputs[name]
+        self.worlds.advance()
+        return self.result.copy()
+
+
 class CompiledQuantities:
     """Compiled quantities of a mechanism, cached by quantity, frame and number of states."""
 
@@ -25,6 +73,7 @@ class CompiledQuantities:
         self.mechanism = mechanism
         self._programs: dict[tuple[str, str], Program] = {}
         self._worlds: dict[tuple[str, str, int | None], Worlds] = {}
+        self._singles: dict[tuple[str, str], SingleState] = {}
         self._lock = Lock()
         self._quaternions = [
             (body.joint.name, slice(q_slice.stop - 4, q_slice.stop))
@@ -49,22 +98,31 @@ class CompiledQuantities:
         Array
             Quantity, of its own shape, or (N, *shape) if an input has N states.
         """
+        if single := self._singles.get((name, frame)):
+            with self._lock:
+                answer = single.evaluate(inputs)
+            if answer is not None:
+                return answer
         arguments, quantity = self.check_inputs(**inputs), QUANTITIES[name]
         count = self.count_states(arguments)
         if count == 0:
             return np.zeros((0, *quantity.shape_for(self.mechanism)))
         with self._lock:
             worlds = self._compiled(name, frame, count)
+            if count is None:
+                single = self._singles[name, frame] = self._single_state(name, worlds)
+                return single.run(arguments)
             for key, value in arguments.items():
-                if count is None:
-                    worlds.view(key)[:] = value
-                else:
-                    worlds.set(key, value)
+                worlds.set(key, value)
             worlds.advance()
-            result = quantity.reshape(
-                self.mechanism, np.asarray(worlds.get(name), dtype=np.float64)
-            )
-        return result[0] if count is None else result
+            return quantity.reshape(self.mechanism, np.asarray(worlds.get(name), dtype=np.float64))
+
+    def _single_state(self, name: str, worlds: Worlds) -> SingleState:
+        quantity = QUANTITIES[name]
+        views = {key: worlds.view(key) for key in quantity.inputs}
+        # matrices are stored column by column
+        result = worlds.view(name).reshape(quantity.shape_for(self.mechanism)[::-1]).T
+        return SingleState(worlds, views, result, [entries for _, entries in self._quaternions])
 
     def check_inputs(self, **inputs: ArrayLike) -> dict[str, Array]:
         """Check inputs; return them as finite arrays, (size,) or (N, size).
@@ -102,7 +160,10 @@ class CompiledQuantities:
                 of = self.mechanism.frame(frame) if quantity.has_frame else None
                 self._programs[key] = quantity.program(self.mechanism, name, of)
             if len(self._worlds) >= CACHE_SIZE:
-                del self._worlds[next(iter(self._worlds))]
+                oldest = next(iter(self._worlds))
+                del self._worlds[oldest]
+                if oldest[2] is None:
+                    self._singles.pop(oldest[:2], None)
             lanes = 1 if count is None else None
             self._worlds[*key, count] = Worlds(self._programs[key], count or 1, lanes=lanes)
         return self._worlds[*key, count]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import casadi as ca
@@ -94,7 +94,7 @@ class Quantity:
     inputs
         Names of its inputs.
     shape
-        Shape for one state; "nq" and "nu" stand for the robot's numbers.
+        Shape for one state; "nq", "nu", "2nu" and "3nu" stand for the robot's numbers.
     expression
         Expression of the quantity from its terms.
     has_frame
@@ -145,7 +145,10 @@ def input_size(mechanism: Mechanism, name: str) -> int:
 
 
 def _number(mechanism: Mechanism, size: str | int) -> int:
-    return size if isinstance(size, int) else {"nq": mechanism.nq, "nu": mechanism.nu}[size]
+    if isinstance(size, int):
+        return size
+    nq, nu = mechanism.nq, mechanism.nu
+    return {"nq": nq, "nu": nu, "2nu": 2 * nu, "3nu": 3 * nu}[size]
 
 
 def _inverse_dynamics(t: Terms) -> SX:
@@ -156,6 +159,30 @@ def _inverse_dynamics(t: Terms) -> SX:
 
 def _forward_dynamics(t: Terms) -> SX:
     return ca.vertcat(*t.factor.solve(entries(t.inputs["tau"] - rnea.bias(t.kin, t.base_inertias))))
+
+
+def _inverse_dynamics_derivatives(t: Terms) -> SX:
+    """Differentiate M u' + c + g (nu,) with respect to coordinates and velocities, (nu, 2 nu).
+
+    A change of coordinates is a velocity times one second, so that its effect is that of q' = F u.
+    """
+    q, u, tau = t.inputs["q"], t.inputs["u"], _inverse_dynamics(t)
+    directions = ca.jacobian(coordinate_rate(t.mechanism, q, u), u)
+    return ca.densify(ca.horzcat(ca.mtimes(ca.jacobian(tau, q), directions), ca.jacobian(tau, u)))
+
+
+def _forward_dynamics_derivatives(t: Terms) -> SX:
+    """Differentiate the acceleration (nu, 3 nu) with respect to coordinates, velocities, forces.
+
+    The first two are -M^-1 times those of inverse dynamics at this acceleration (Carpentier 2018).
+    """
+    acceleration = SX.sym("acceleration", t.mechanism.nu)
+    inverse = replace(t, inputs={**t.inputs, "acceleration": acceleration})
+    derivatives = _inverse_dynamics_derivatives(inverse)
+    (changes,) = ca.substitute([derivatives], [acceleration], [_forward_dynamics(t)])
+    right = ca.horzcat(-changes, SX.eye(t.mechanism.nu))
+    columns = [t.factor.solve(entries(ca.densify(column))) for column in ca.horzsplit(right)]
+    return ca.horzcat(*(ca.vertcat(*column) for column in columns))
 
 
 def _solve(t: Terms) -> SX:
@@ -216,6 +243,12 @@ QUANTITIES: dict[str, Quantity] = {
     "bias": Quantity(("q", "u"), ("nu",), lambda t: rnea.bias(t.kin, t.base_inertias)),
     "inverse_dynamics": Quantity(("q", "u", "acceleration"), ("nu",), _inverse_dynamics),
     "forward_dynamics": Quantity(("q", "u", "tau"), ("nu",), _forward_dynamics),
+    "inverse_dynamics_derivatives": Quantity(
+        ("q", "u", "acceleration"), ("nu", "2nu"), _inverse_dynamics_derivatives
+    ),
+    "forward_dynamics_derivatives": Quantity(
+        ("q", "u", "tau"), ("nu", "3nu"), _forward_dynamics_derivatives
+    ),
     "solve_mass_matrix": Quantity(("q", "b"), ("nu",), _solve),
     "external_force": Quantity(("q", "wrench"), ("nu",), _external_force, has_frame=True),
     "jacobian": Quantity(("q",), (6, "nu"), _jacobian, has_frame=True),

@@ -251,6 +251,72 @@ class Robot(Mechanism):
         """
         return self._compute("forward_dynamics", q=q, u=u, tau=tau)
 
+    def inverse_dynamics_derivatives(
+        self, q: ArrayLike, u: ArrayLike, acceleration: ArrayLike
+    ) -> Array:
+        """Compute the derivatives of `inverse_dynamics` with respect to coordinates and velocities.
+
+        A change of coordinates is expressed as a velocity times one second, as in `integrate`. The
+        derivative with respect to the acceleration is the mass matrix.
+
+        Parameters
+        ----------
+        q
+            Coordinates, shape (nq,) or (N, nq).
+        u
+            Velocities, shape (nu,) or (N, nu).
+        acceleration
+            u', shape (nu,) or (N, nu), in m/s^2 or rad/s^2.
+
+        Returns
+        -------
+        Array
+            Derivatives of tau with respect to q, then u, shape (nu, 2 nu) or (N, nu, 2 nu).
+
+        References
+        ----------
+        Carpentier 2018.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import tarsus
+        >>> robot = tarsus.load("mini_cheetah")
+        >>> stand, rest = robot.keyframes["stand"], np.zeros(robot.nu)
+        >>> both = robot.inverse_dynamics_derivatives(stand, rest, rest)
+        >>> by_position, by_velocity = np.split(both, 2, axis=-1)
+        >>> by_position.shape, bool(abs(by_velocity).max() < 1e-12)
+        ((18, 18), True)
+        """
+        name = "inverse_dynamics_derivatives"
+        return self._compute(name, q=q, u=u, acceleration=acceleration)
+
+    def forward_dynamics_derivatives(self, q: ArrayLike, u: ArrayLike, tau: ArrayLike) -> Array:
+        """Compute the derivatives of `forward_dynamics` with respect to all its inputs.
+
+        A change of coordinates is expressed as a velocity times one second, as in `integrate`.
+
+        Parameters
+        ----------
+        q
+            Coordinates, shape (nq,) or (N, nq).
+        u
+            Velocities, shape (nu,) or (N, nu).
+        tau
+            Generalized forces, shape (nu,) or (N, nu), in N or N m.
+
+        Returns
+        -------
+        Array
+            Derivatives of u' with respect to q, u and tau, shape (nu, 3 nu) or (N, nu, 3 nu). The
+            last nu columns are the inverse of the mass matrix.
+
+        References
+        ----------
+        Carpentier 2018.
+        """
+        return self._compute("forward_dynamics_derivatives", q=q, u=u, tau=tau)
+
     def solve_mass_matrix(self, q: ArrayLike, b: ArrayLike) -> Array:
         """Solve M(q) x = b by the sparse factorization M = L^T D L.
 

@@ -236,6 +236,16 @@ class SymbolicRobot:
         return self._quantity("forward_dynamics", "acceleration")
 
     @property
+    def inverse_dynamics_derivatives(self) -> Function:
+        """Derivatives of tau by q, then u: q, u, acceleration -> derivatives (nu, 2 nu)."""
+        return self._quantity("inverse_dynamics_derivatives", "derivatives")
+
+    @property
+    def forward_dynamics_derivatives(self) -> Function:
+        """Derivatives of u' by q, u, then tau: q, u, tau -> derivatives (nu, 3 nu)."""
+        return self._quantity("forward_dynamics_derivatives", "derivatives")
+
+    @property
     def solve_mass_matrix(self) -> Function:
         """Solution of M x = b by sparse factorization: q, b -> x (nu,)."""
         return self._quantity("solve_mass_matrix", "x")

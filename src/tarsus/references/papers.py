@@ -107,6 +107,14 @@ BITTENCOURT_2012 = Reference(
         "number": "5",
     },
 )
+CARPENTIER_2018 = Reference(
+    "Carpentier 2018",
+    "inproceedings",
+    ("Carpentier, Justin", "Mansard, Nicolas"),
+    "Analytical derivatives of rigid body dynamics algorithms",
+    "2018",
+    {"booktitle": "Robotics: Science and Systems", "doi": "10.15607/RSS.2018.XIV.038"},
+)
 CHIGNOLI_2024 = Reference(
     "Chignoli 2024",
     "misc",

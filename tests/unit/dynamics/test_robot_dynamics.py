@@ -191,6 +191,34 @@ def test_compiled_and_interpreted_results_match(name: str, quantity: str) -> Non
     assert np.allclose(interpreted, expected[0], rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.parametrize("name", ["mini cheetah", "garden"])
+def test_derivatives_of_the_dynamics_match_differences(name: str) -> None:
+    """Central differences along each coordinate; inverse and forward dynamics agree."""
+    robot, step = ROBOTS[name], 1e-6
+    given = inputs(robot, 4)
+    q, u, a = (given[key] for key in ("q", "u", "acceleration"))
+    changes = step * np.eye(robot.nu)
+    plus, minus = (
+        np.array([robot.integrate(q, sign * change, 1.0) for change in changes])
+        for sign in (1.0, -1.0)
+    )
+    rows = len(changes)
+    all_u, all_a = np.tile(u, (rows, 1)), np.tile(a, (rows, 1))
+    all_q = np.tile(q, (rows, 1))
+    by_q = robot.inverse_dynamics(plus, all_u, all_a) - robot.inverse_dynamics(minus, all_u, all_a)
+    by_u = robot.inverse_dynamics(all_q, u + changes, all_a) - robot.inverse_dynamics(
+        all_q, u - changes, all_a
+    )
+    inverse = robot.inverse_dynamics_derivatives(q, u, a)
+    differences = np.hstack([by_q.T, by_u.T]) / (2 * step)
+    assert np.abs(inverse - differences).max() < 1e-6 * np.abs(differences).max()
+
+    tau, M = robot.inverse_dynamics(q, u, a), robot.mass_matrix(q)
+    forward = robot.forward_dynamics_derivatives(q, u, tau)
+    expected = np.hstack([-inverse, np.eye(robot.nu)])
+    assert np.abs(M @ forward - expected).max() < 1e-9 * np.abs(expected).max()
+
+
 def test_position_and_velocity_of_a_frame() -> None:
     """Against the derivative of the place along the motion."""
     robot = ROBOTS["garden"]
