@@ -70,7 +70,8 @@ class Bench(Command):
     ] = None
     learning: Flag = False
     """Time control periods of an environment with and without a learner, compared with MuJoCo
-    (extra `learn`)."""
+    (extra `learn`). With --device cuda: check and time those of Go2 and G1 on the GPU (extra
+    `rsl`)."""
     peers: Flag = False
     """Compare with other simulators instead: ANYmal stands, flies and falls (docs/peers.md)."""
     precision: Flag = False
@@ -107,7 +108,7 @@ class Bench(Command):
         # on a GPU, part after part
         if self.device == "cuda":
             say = (lambda text: None) if self.output.quiet else _print_progress
-            results = cuda_bench(self.budget, say, self._write)
+            results = cuda_bench(self.budget, say, self._write, environments=self.learning)
             print_json(results) if self.json else report.print_parts(results)
             return FAILED if results["failed"] else 0
         # on the CPU
@@ -142,7 +143,7 @@ class Bench(Command):
             "--precision": self.precision,
             "--walks": self.walks,
             "--whole": self.whole,
-            "--learning": self.learning,
+            "--learning": self.learning and self.device == "cpu",
             "--laws": self.laws,
             "--robots": self.robots is not None and not self.whole,
             "--device cuda": self.device == "cuda",

@@ -15,13 +15,14 @@ from typing import Any
 from tarsus.processes import run_in_child
 from tarsus.program.run.cuda import CudaLauncher
 from tarsus.program.run.threads import Launcher
-from tarsus_bench import gpu_checks, gpu_peer, gpu_speed, gpu_tools
+from tarsus_bench import gpu_checks, gpu_environments, gpu_peer, gpu_speed, gpu_tools
 
 Part = Callable[[], Any]
 Runner = Callable[[Part, float], Any]  # runs a part within a time limit in s
 ResultsCallback = Callable[[dict[str, Any]], None]
 LauncherFactory = Callable[[int], Launcher]  # from the number of threads per block
 MAX_PART_SECONDS = 200.0  # s
+SETTINGS = gpu_speed.SETTINGS | {"environments": gpu_environments.SETTINGS}
 
 
 @dataclass(frozen=True)
@@ -46,15 +47,22 @@ class Sizes:
     """Numbers of worlds for MuJoCo Warp."""
     humanoid_worlds: tuple[int, ...] = (16384, 262144)
     """Numbers of worlds for the humanoid."""
+    environment_worlds: tuple[int, ...] = (4096, 16384, 65536)
+    """Numbers of worlds for learning environments."""
+    compared_periods: int = 100
+    """Number of control periods that are compared with the CPU."""
+    learning_rounds: int = 5
+    """Number of rounds of learning that are timed."""
 
 
-SMALL = Sizes((4, 8), (32, 64), 100, 40, 3, 60, 4, (2,), (2,))
+SMALL = Sizes((4, 8), (32, 64), 100, 40, 3, 60, 4, (2,), (2,), (3,), 40, 1)
 
 
 def cuda_bench(
     budget: float,
     progress: Callable[[str], None],
     on_results: ResultsCallback | None = None,
+    environments: bool = False,
 ) -> dict[str, Any]:
     """Run all parts on the current CUDA device, each in its own process.
 
@@ -66,6 +74,8 @@ def cuda_bench(
         Function that is called with the current part.
     on_results
         Function that is called after each part with all results so far.
+    environments
+        Whether to check and time learning environments instead of simulations.
 
     Raises
     ------
@@ -73,12 +83,10 @@ def cuda_bench(
         If there is no CUDA device.
     """
     CudaLauncher()
-    return gpu_bench(
-        CudaLauncher,
-        Sizes(),
-        BenchmarkSession(budget, progress, on_results, run_in_child),
-        gpu_tools.PARTS,
-    )
+    session = BenchmarkSession(budget, progress, on_results, run_in_child)
+    if environments:
+        return run_parts(environment_parts(CudaLauncher, Sizes()), session)
+    return gpu_bench(CudaLauncher, Sizes(), session, gpu_tools.PARTS)
 
 
 def run_directly(part: Part, seconds: float) -> Any:
@@ -151,6 +159,31 @@ def gpu_bench(
     return run_parts(parts, session)
 
 
+def environment_parts(make: LauncherFactory, sizes: Sizes) -> dict[str, Part]:
+    """Create the parts for learning environments: first correctness, then speed.
+
+    G1 is last, because its kernel takes longest to assemble.
+    """
+    parts: dict[str, Part] = {
+        f"same_as_cpu_{robot}": partial(
+            gpu_environments.compare_environment, make, robot, 64, sizes.compared_periods
+        )
+        for robot in ("mini_cheetah", "go2")
+    }
+    for robot in ("go2", "g1"):
+        parts[f"periods_{robot}"] = partial(
+            gpu_environments.measure_periods, make, robot, sizes.environment_worlds
+        )
+        parts[f"learning_{robot}"] = partial(
+            gpu_environments.measure_learning,
+            make,
+            robot,
+            sizes.environment_worlds,
+            sizes.learning_rounds,
+        )
+    return parts
+
+
 def _agreement(make: LauncherFactory, sizes: Sizes, bits: int) -> dict[str, Any]:
     return gpu_checks.compare_trots(make(128), bits, sizes.compared, sizes.compared_steps)
 
@@ -187,7 +220,7 @@ def run_parts(parts: dict[str, Part], session: BenchmarkSession) -> dict[str, An
 
 def _summary(results: dict[str, Any], seconds: dict[str, float]) -> dict[str, Any]:
     failed = [name for name, part in results.items() if _verdict(part) != "done"]
-    rest = {"ratio_to_mujoco_warp": _ratio(results), "settings": gpu_speed.SETTINGS}
+    rest = {"ratio_to_mujoco_warp": _ratio(results), "settings": SETTINGS}
     return {"parts": dict(results), "seconds": dict(seconds), "failed": failed} | rest
 
 

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 import tarsus
+from tarsus.learning.methods.rsl_ppo import RslPPO
 from tarsus.program.run.cuda import CudaLauncher
-from tarsus_bench import gpu_checks
+from tarsus_bench import gpu_checks, gpu_environments
 
 pytestmark = pytest.mark.gpu
 
@@ -29,6 +30,31 @@ def test_results_are_bitwise_equal_between_runs_and_block_sizes() -> None:
 
 def test_a_hundred_thousand_falls_end_as_on_the_processor() -> None:
     assert gpu_checks.compare_falls(CudaLauncher(), 100_000, 400)["ok"]
+
+
+def test_environments_have_the_bits_of_the_processor() -> None:
+    found = gpu_environments.compare_environment(CudaLauncher, "mini_cheetah", 64, 100)
+    assert found["ok"], found
+
+
+def test_rsl_rl_learns_on_tensors_of_the_gpu() -> None:
+    """They share the environment's memory; a state continues with the same weights."""
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("rsl_rl")
+    method = RslPPO(worlds=64, periods=8, width=16)
+    env = tarsus.Environment(worlds=64, seed=3, device="cuda")
+    learner = method.create_learner(env, 3)
+    assert learner.out["observation"].is_cuda
+    assert learner.out["observation"].data_ptr() == env.last.observation.data.ptr
+    learner.run_round()
+    state, following = learner.state(), learner.run_round()
+    again = method.create_learner(env, 3)
+    again.restore(state)
+    assert again.run_round().reward == following.reward
+    policy, seen = again.policy, env.last.observation.get()
+    with torch.no_grad():
+        expected = again.algorithm.actor(again._observe()).cpu().numpy()
+    np.testing.assert_allclose(policy(seen), expected, atol=1e-5)
 
 
 def test_outputs_are_device_arrays_and_the_view_is_the_state_itself() -> None:
