@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import warnings
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +18,7 @@ from numpy.typing import NDArray
 from tarsus.errors import InvalidValue, TarsusWarning, Unsupported
 from tarsus.files import atomic_write
 from tarsus.model.files import import_library
+from tarsus.processes import usable_cores
 from tarsus.viewer.arrows import Scale, arrows, cones
 from tarsus.viewer.body_poses import GRID_SPACING, MAX_OVERLAID, grid_positions
 from tarsus.viewer.drawn_shape import merge_shapes
@@ -30,6 +34,7 @@ CAMERA_DISTANCE = 2.7  # in robot sizes
 AZIMUTH, ELEVATION = np.deg2rad(-58.0), np.deg2rad(14.0)  # of the camera
 GRID_ELEVATION = np.deg2rad(30.0)  # of the camera above a grid of robots
 SMOOTHING_TIME = 0.4  # s, over which the camera's path is averaged
+FRAMES_AHEAD = 8  # frames that are rendered at once, or wait to be written
 MAX_RATE_DENOMINATOR = 1000  # of the frame rate as a fraction, for ffmpeg
 
 
@@ -359,10 +364,21 @@ def render_frames(
         Called after every frame with the completed fraction, 0 to 1.
     """
     suffix = "" if speed == 1 else f" ({speed:g}x speed)"
-    for k, time in enumerate(times):
-        yield draw_label(stage.frame(float(time)), f"{time:.2f} s{suffix}")
-        if report:
-            report((k + 1) / len(times))
+
+    def render(time: float) -> NDArray[np.uint8]:
+        return draw_label(stage.frame(time), f"{time:.2f} s{suffix}")
+
+    pool = ThreadPoolExecutor(usable_cores())
+    pending, remaining = deque[Future[NDArray[np.uint8]]](), iter(times)
+    try:
+        for k in range(len(times)):
+            ahead = islice(remaining, FRAMES_AHEAD - len(pending))
+            pending.extend(pool.submit(render, float(time)) for time in ahead)
+            yield pending.popleft().result()
+            if report:
+                report((k + 1) / len(times))
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def strip(stage: Stage, times: Array) -> NDArray[np.uint8]:
