@@ -73,8 +73,8 @@ class Identify(Command):
     servo: Annotated[tuple[float, float] | None, argument("KP KD")] = None
     """Gains of the servos in a servo log, N m/rad and N m s/rad."""
     structures: Annotated[str | None, argument("NAME,...")] = None
-    """Actuator structures to compare: sums of friction, spring, angle, stribeck and load, such as
-    friction+spring,friction+angle. (default: six structures)"""
+    """Actuator structures to compare: sums of friction, spring, angle, stribeck, load, delay, lag
+    and offset, such as friction+spring,friction+angle. (default: six structures)"""
     per: Annotated[str | None, argument("joint|type")] = None
     """Fit parameters per joint, or per type of joint, which the legs share. (default: joint)"""
     hold_out_from: OptionalSeconds = None

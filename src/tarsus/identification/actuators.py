@@ -9,6 +9,9 @@ spring     a linear spring, such as that of cables and hoses
 angle      Coulomb friction that changes with the joint's angle (`tarsus.model.friction`)
 stribeck   more friction at rest than in motion
 load       friction that grows with the motor's torque
+delay      targets that act late
+lag        a first-order lag of the torque
+offset     encoders whose angles have a constant error
 """
 
 from __future__ import annotations
@@ -35,7 +38,7 @@ from tarsus.identification.rollouts import Rollouts
 from tarsus.identification.run import Identification, PreparedData, ProgressCallback, identify_model
 from tarsus.identification.servo_log import read_servo_log
 from tarsus.identification.spec import SEARCH, IdentificationSpec
-from tarsus.identification.unknowns import FRICTION_KINDS, Unknown
+from tarsus.identification.unknowns import FRICTION_KINDS, MOTOR_KINDS, Unknown
 from tarsus.identification.windows import Noise, Windows, cut_windows
 from tarsus.model.friction import FrictionVariation
 from tarsus.model.joint import Joint
@@ -50,6 +53,9 @@ PARTS: Mapping[str, tuple[str, ...]] = {
     "angle": ("friction_slope", "friction_curvature"),
     "stribeck": ("stribeck", "stribeck_rate"),
     "load": ("load_friction",),
+    "delay": ("delay",),
+    "lag": ("lag",),
+    "offset": ("encoder_offset",),
 }
 JOINT_FIELDS = (*PARTS["friction"], *PARTS["spring"])  # kinds that are fields of a joint
 STRUCTURES = (
@@ -62,7 +68,10 @@ STRUCTURES = (
 )
 NOISE = 0.005  # rad: scale of the residuals; above three times this they count linearly
 WINDOW, SETTLING = 1.75, 0.25  # s: duration of a window, and of its start that is not compared
-MAX_STEP = 0.0051  # s
+MAX_STEP, FINE_STEP = 0.0051, 0.0013  # s; delays and lags have errors of a third of a step
+MAX_DELAY, START_DELAY = 0.05, 0.005  # s: end of the range of delays and lags, and first guess
+MIN_LAG = 0.001  # s
+MAX_OFFSET = 0.2  # rad, m: ends of the range of encoder offsets
 BLOCK = 0.5  # s: duration of the blocks over which errors of structures are compared
 RESAMPLES = 2000
 SIMPLER_RATIO = 1.1  # held-out error, relative to the best, that a simpler structure may have
@@ -237,7 +246,8 @@ def identify_actuators(
             "hold_out_from",
         )
     driven = with_servos(robot, kp, kd)
-    problem = _Problem(driven, motion, kp, first_held_out, threads, seed, on_progress)
+    timed = any({"delay", "lag"} & set(kinds) for kinds in parts_of.values())
+    problem = _Problem(driven, motion, kp, first_held_out, timed, threads, seed, on_progress)
     fits, known = [problem.predict_file()], dict[str, dict[str, float]]()
     for name in sorted(structures, key=lambda s: len(parts_of[s])):
         simpler = [known[s] for s in known if set(parts_of[s]) <= set(parts_of[name])]
@@ -317,8 +327,21 @@ def apply_estimates(robot: Robot, values: Mapping[str, float], log: MotionLog) -
             changed["friction"] = FrictionVariation(**within, **fields)
         return replace(joint, **changed)
 
+    def motor_numbers(joint: str) -> dict[str, float]:
+        parts = {name: name.partition(".") for name in values}
+        return {
+            kind: values[name]
+            for name, (kind, _, pattern) in parts.items()
+            if kind in MOTOR_KINDS and matches(pattern, joint)
+        }
+
     bodies = enumerate(robot.bodies)
-    return replace(robot, bodies=tuple(replace(b, joint=joint_of(b.joint, k)) for k, b in bodies))
+    actuators = tuple(replace(a, **motor_numbers(a.joint)) for a in robot.file_actuators)
+    return replace(
+        robot,
+        bodies=tuple(replace(b, joint=joint_of(b.joint, k)) for k, b in bodies),
+        file_actuators=actuators,
+    )
 
 
 def angle_range(low: float, high: float) -> dict[str, float]:
@@ -335,6 +358,7 @@ class _Problem:
         log: MotionLog,
         kp: float,
         first_held_out: int,
+        timed: bool,
         threads: int,
         seed: int,
         on_progress: ProgressCallback,
@@ -342,11 +366,14 @@ class _Problem:
         self.robot, self.log, self.first_held_out = robot, log, first_held_out
         self.threads, self.on_progress = threads, on_progress
         self.simulated = 0
-        step = log.dt / np.ceil(log.dt / MAX_STEP)
+        step = log.dt / np.ceil(log.dt / (FINE_STEP if timed else MAX_STEP))
         self.parts = create_model_parts({"dt": float(step)}, None, robot, log.dt)
-        self.parts = replace(self.parts, options={"actuators": "file", "contacts": ()})
+        options = {"actuators": "file", "contacts": ()}
+        self.parts = replace(self.parts, options=options, measured=True)
         train = log.between(None, (first_held_out - 1) * log.dt)
-        windows = cut_windows([train], WINDOW, WINDOW - SETTLING, 10_000)
+        # with delays and lags, errors of a window's start may decay slowly: only one window
+        length = (len(train) - 1) * log.dt if timed else WINDOW
+        windows = cut_windows([train], length, length - SETTLING, 10_000)
         self.train = replace(windows, skipped=round(SETTLING / log.dt))
         self.whole = Windows((log,), np.zeros(1, int), np.zeros(1, int), len(log) - 1)
         self.no_windows = self.train.subset(np.zeros(len(self.train), bool))
@@ -536,6 +563,12 @@ class _Scale:
                 return SearchRange(0.02 * self.rate, self.rate, log=True), 0.2 * self.rate
             case "load_friction":
                 return SearchRange(0.0, 0.8), 0.0
+            case "delay":
+                return SearchRange(0.0, MAX_DELAY), START_DELAY
+            case "lag":  # at 0 its effect, exp(-dt / lag), has no slope
+                return SearchRange(MIN_LAG, MAX_DELAY), START_DELAY
+            case "encoder_offset":
+                return SearchRange(-MAX_OFFSET, MAX_OFFSET), 0.0
             case _:
                 raise unknown_name_error("unknown of an actuator", kind, sum(PARTS.values(), ()))
 

@@ -12,15 +12,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tarsus.contact.base import Law
+from tarsus.control.actuators.encoder import Encoder
+from tarsus.control.actuators.lag import Lag
 from tarsus.dynamics import tree
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import InvalidValue, TarsusWarning, Unsupported, one_per_code, unknown_name_error
+from tarsus.errors import (
+    InvalidValue,
+    TarsusWarning,
+    UnmetCondition,
+    Unsupported,
+    one_per_code,
+    unknown_name_error,
+)
 from tarsus.identification import inertial_parameters
 from tarsus.identification.unknowns import (
     ALL,
     BODY_KINDS,
     FRICTION_KINDS,
     JOINT_KINDS,
+    MOTOR_KINDS,
     SIGNED_KINDS,
     SPRING_KINDS,
     UNITS,
@@ -30,6 +40,7 @@ from tarsus.model.friction import FrictionVariation
 from tarsus.model.mechanism import Joint
 from tarsus.parameters import declared_fields, name_of
 from tarsus.program.run import machine
+from tarsus.simulation.actuation import resolve_actuators
 from tarsus.simulation.simulation import Simulation
 from tarsus.simulation.step_program import Plan
 from tarsus.simulation.time_steps import DEFAULT_DT
@@ -53,7 +64,9 @@ JOINT_UNITS = {  # of hinges, and of slides
     "stribeck_rate": ("rad/s", "m/s"),
     "load_friction": ("1", "1"),
     "back_load_friction": ("1", "1"),
+    "encoder_offset": ("rad", "m"),
 }
+MODEL_NUMBERS = {"lag": "time_constant", "encoder_offset": "encoder_offset"}  # of actuator models
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +81,8 @@ class ModelParts:
         Step size, in s.
     options
         Other options of the simulation.
+    measured
+        Whether the coordinates of the log are readings of encoders, with their offsets.
     """
 
     robot: Robot
@@ -76,6 +91,7 @@ class ModelParts:
     stepper: Stepper | str = "midpoint"
     dt: float = DEFAULT_DT
     options: Mapping[str, Any] = field(default_factory=dict)
+    measured: bool = False
 
 
 class Candidates:
@@ -103,7 +119,7 @@ class Candidates:
         # compile the step with registers for the unknowns
         self.unknowns = tuple(unknowns)
         self.law, self.terrain = parts.law, parts.terrain
-        self.dt = parts.dt
+        self.dt, self.measured = parts.dt, parts.measured
         robot = _add_unknown_parts(parts.robot, self.unknowns)
         _check_unknowns(parts, robot, self.unknowns)
         with warnings.catch_warnings():
@@ -119,7 +135,7 @@ class Candidates:
                     64
                 ),  # as wide as the batches, so that it is compiled once
                 varied=_collect_varied(parts, self.unknowns),
-                **parts.options,
+                **_add_motor_models(parts, self.unknowns),
             )
         for notice in one_per_code(simulation.warnings):
             warnings.warn(notice.warning, stacklevel=2)
@@ -156,6 +172,8 @@ class Candidates:
                 bodies.setdefault(body, {})[f"{one.part}.{axis}"] = value
             elif one.part in JOINT_KINDS:
                 self._set_joints(registers, one, value)
+            elif one.part in MODEL_NUMBERS:
+                self._set_motors(registers, one, value)
         # terrain and bodies as a whole
         if terrain:
             ground: Any = replace(self.terrain, **terrain)
@@ -167,11 +185,29 @@ class Candidates:
         }
 
     def delays(self, values: Array) -> Array:
-        """Compute the delay of the torques of each candidate, shape (candidates,), in s."""
+        """Compute the delays of the candidates' actions, shape (candidates, actions), in s."""
+        if self.plan.actuation is None:
+            joints = [motor.joint for motor in self.mechanism.actuators]
+        else:
+            joints = [actuator.joint for actuator in self.mechanism.file_actuators]
+        return self._select_by_joint("delay", joints, values)
+
+    def offsets(self, values: Array) -> Array:
+        """Compute the log's coordinates minus the true ones, shape (candidates, nq)."""
+        offsets = np.zeros((len(values), self.mechanism.nq))
+        if self.measured:
+            names = [b.joint.name for b in self.mechanism.bodies if b.joint.nq == 1]
+            columns = [self.mechanism.q_slices[self.mechanism.joint_index(n)].start for n in names]
+            offsets[:, columns] = self._select_by_joint("encoder_offset", names, values)
+        return offsets
+
+    def _select_by_joint(self, kind: str, joints: Sequence[str], values: Array) -> Array:
+        """Return the values of unknowns of one kind, shape (candidates, joints); others are 0."""
+        columns = np.zeros((len(values), len(joints)))
         for k, one in enumerate(self.unknowns):
-            if one.part == "delay":
-                return values[:, k]
-        return np.zeros(len(values))
+            if one.part == kind:
+                columns[:, [matches(one.parameter, name) for name in joints]] = values[:, [k]]
+        return columns
 
     def unit_of(self, unknown: Unknown) -> str:
         """Return the SI unit of an unknown."""
@@ -179,7 +215,7 @@ class Candidates:
             return declared_fields(type(self.law))[unknown.parameter].unit.strip("[]") or "1"
         if unknown.part == "terrain":
             return declared_fields(type(self.terrain))[unknown.parameter].unit.strip("[]") or "1"
-        if unknown.part in JOINT_RESISTANCES:
+        if unknown.part in JOINT_UNITS:
             bodies = self.mechanism.bodies
             kinds = {b.joint.kind for b in bodies if matches(unknown.parameter, b.joint.name)}
             return JOINT_UNITS[unknown.part][kinds == {"slide"}]
@@ -196,6 +232,17 @@ class Candidates:
         )
         chosen = [matches(unknown.parameter, name) for name in names]
         columns[:, chosen] = value[:, None]
+
+    def _set_motors(self, registers: dict[str, Array], unknown: Unknown, value: Array) -> None:
+        """Write the column of a joint's actuator, or all columns, into `registers`."""
+        register = f"actuators.{MODEL_NUMBERS[unknown.part]}"
+        if register not in self.registers:
+            return  # an encoder of a motor, which does not read its joint
+        columns = registers.setdefault(
+            register, np.tile(self.registers[register][:1], (len(value), 1)).copy()
+        )
+        joints = [actuator.joint for actuator in self.mechanism.file_actuators]
+        columns[:, [matches(unknown.parameter, joint) for joint in joints]] = value[:, None]
 
     def _compute_inertia_changes(
         self, bodies: Mapping[str, Mapping[str, Array]], count: int
@@ -233,7 +280,8 @@ def independent_unknowns(
     """
     roots = [tree.support_path(robot, i)[-1] for i in range(len(robot.bodies))]
     fixed = all(body.joint.kind in ("hinge", "slide") for body in robot.bodies)
-    if not fixed or robot.constrained or any(one.part not in JOINT_RESISTANCES for one in unknowns):
+    local = (*JOINT_RESISTANCES, *MOTOR_KINDS)
+    if not fixed or robot.constrained or any(one.part not in local for one in unknowns):
         return []
     reaches = []
     for one in unknowns:
@@ -298,9 +346,45 @@ def _collect_varied(parts: ModelParts, unknowns: Sequence[Unknown]) -> dict[str,
     }
 
 
+def _add_motor_models(parts: ModelParts, unknowns: Sequence[Unknown]) -> dict[str, Any]:
+    """Add the actuator models of unknown lags and encoder offsets to the simulation's options.
+
+    Unknown delays act on the actions, not in the step.
+    """
+    options, kinds = dict(parts.options), {one.part for one in unknowns} & set(MOTOR_KINDS)
+    actuators, _ = resolve_actuators(options.get("actuators", "motor"), None)
+    if actuators is None:
+        unneeded = {"delay", "encoder_offset"} if parts.measured else {"delay"}
+        if kinds <= unneeded:
+            return options
+        kind = min(kinds - unneeded)
+        raise UnmetCondition(
+            f'{kind} needs the actuators of the robot\'s file: set "option.actuators" = "file"'
+            " under [model].",
+            kind,
+        )
+    if not kinds:
+        return options
+    numbers = {
+        name: np.array([[getattr(a, name) for a in parts.robot.file_actuators]])
+        for name in MODEL_NUMBERS
+    }
+    models = {name_of(model): model for model in actuators.models}
+    if "encoder_offset" in kinds and any(a.depends_on_state for a in parts.robot.file_actuators):
+        models = {"encoder": Encoder(numbers["encoder_offset"], 0.0)} | models
+    if "lag" in kinds:
+        models.setdefault("lag", Lag(numbers["lag"]))
+    changed = replace(actuators, models=tuple(models.values()))
+    options["actuators"] = replace(changed, delay=0) if "delay" in kinds else changed
+    return options
+
+
 def _check_unknowns(parts: ModelParts, robot: Robot, unknowns: Sequence[Unknown]) -> None:
     """Raise TarsusError for unknowns that law, terrain or robot do not have."""
+    joints = [body.joint.name for body in robot.bodies]
     for one in unknowns:
+        if one.part in MOTOR_KINDS and not any(matches(one.parameter, name) for name in joints):
+            raise unknown_name_error("joint", one.parameter, joints)
         if one.part in ("law", "terrain"):
             owner: Any = parts.law if one.part == "law" else parts.terrain
             known = {
@@ -345,6 +429,13 @@ def _choose_start(unknown: Unknown, parts: ModelParts, robot: Robot) -> float:
         value = 0.0
     elif unknown.part == "strength":
         value = 1.0
+    elif unknown.part in MOTOR_KINDS:
+        values = [
+            getattr(a, unknown.part)
+            for a in robot.file_actuators
+            if matches(unknown.parameter, a.joint)
+        ]
+        value = float(np.mean(values)) if values else 0.0
     elif unknown.part in JOINT_RESISTANCES:
         values = [
             joint_value(unknown.part, b.joint)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -147,17 +147,14 @@ class Rollouts:
         n = count * width
         worlds = self._create_worlds(np.repeat(values, width, 0))
         initial = {name: self.candidates.registers[name][0] for name in self._hidden_state}
-        delay = self.candidates.delays(values)[:, None] / windows.logs[0].dt
-        before = self._before
-        q, u = (self._repeat(before[name][0], count) for name in ("q", "u"))
+        offsets, before = self._repeat_offsets(values), self._before
+        q, u = self._repeat(before["q"][0], count) - offsets, self._repeat(before["u"][0], count)
         for k in range(lead):
             write_registers(worlds, {"q": q, "u": u})
-            if self._action_size:
-                actions = self._interpolate_actions(windows.first - lead + k + 1, delay)
-                worlds.set("action", actions.reshape(n, -1))
-            worlds.advance(self._steps)
+            self._advance(worlds, self._collect_actions(values, windows.first - lead + k + 1))
             # correct part of the error
             logged = [self._repeat(before[name][k + 1], count) for name in ("q", "u")]
+            logged[0] = logged[0] - offsets
             q, u = worlds.get("q"), worlds.get("u")
             invalid = ~(np.isfinite(q).all(1) & np.isfinite(u).all(1))
             invalid |= np.tile(windows.first - lead + k + 1 <= 0, count)
@@ -169,6 +166,7 @@ class Rollouts:
                     worlds.set(name, np.broadcast_to(value, (n, len(value))), invalid)
         # differences from the log
         logged = [self._repeat(self._logged[name][0], count) for name in ("q", "u")]
+        logged[0] = logged[0] - offsets
         errors = np.concatenate([difference(mechanism, q, logged[0]), u - logged[1]], 1)
         registers = {n: worlds.get(n).reshape(count, width, -1) for n in self._hidden_state}
         return ObserverStates(registers, (errors / self.noise.starts).reshape(count, width, -1))
@@ -176,6 +174,10 @@ class Rollouts:
     def _repeat(self, rows: Array, count: int) -> Array:
         """Repeat rows of the windows, (W, size), for each candidate: (candidates W, size)."""
         return np.broadcast_to(rows, (count, *rows.shape)).reshape(-1, rows.shape[-1])
+
+    def _repeat_offsets(self, values: Array) -> Array:
+        """Repeat the offsets of the log's coordinates for each window: (candidates W, nq)."""
+        return np.repeat(self.candidates.offsets(values), len(self.windows), 0)
 
     def residuals(
         self, values: Array, observer: ObserverStates, starts: Array | None = None
@@ -212,7 +214,8 @@ class Rollouts:
         mechanism, logged = self.candidates.mechanism, self._logged
         count, width = len(values), len(self.windows)
         n = count * width
-        q, u = (self._repeat(logged[name][0], count) for name in ("q", "u"))
+        offsets = self._repeat_offsets(values)
+        q, u = self._repeat(logged["q"][0], count) - offsets, self._repeat(logged["u"][0], count)
         if starts is not None:
             shifts = (starts * self.noise.starts).reshape(n, -1)
             q = integrate(mechanism, q, shifts[:, : mechanism.nu], 1.0)
@@ -221,12 +224,10 @@ class Rollouts:
         write_registers(worlds, {"q": q, "u": u})
         write_registers(worlds, {name: v.reshape(n, -1) for name, v in observer.registers.items()})
         # sample by sample
-        actions = self._collect_actions(values)
         samples = []
         for k in range(1, self.windows.length + 1):
-            if self._action_size:
-                worlds.set("action", actions[k - 1].reshape(n, -1))
-            samples.append(self._sample_residuals(worlds, self._advance(worlds), k, count))
+            force = self._advance(worlds, self._collect_actions(values, self.windows.first + k))
+            samples.append(self._sample_residuals(worlds, force, k, offsets))
         # (candidates, W, samples, numbers)
         residuals = np.stack(samples, 2)
         residuals[:, :, : self.windows.skipped] = 0.0
@@ -242,26 +243,37 @@ class Rollouts:
         write_registers(worlds, {name: value[0] for name, value in candidates.registers.items()})
         return write_registers(worlds, candidates.registers_for(values))
 
-    def _advance(self, worlds: Worlds) -> Array | None:
-        """Advance by one sample; return mean contact forces (n, 3 contacts), in N, if compared."""
+    def _advance(self, worlds: Worlds, actions: Sequence[Array]) -> Array | None:
+        """Advance by one sample; return mean contact forces (n, 3 contacts), in N, if compared.
+
+        `actions` (n, actions) have equal shares of the sample.
+        """
+        total, steps = 0.0, self._steps // len(actions)
+        for action in actions:
+            if self._action_size:
+                worlds.set("action", action)
+            if not self.noise.force:
+                worlds.advance(steps)
+                continue
+            for _ in range(steps):
+                worlds.advance()
+                total = total + collect_impulses(self.candidates.plan.scene, worlds)
         if not self.noise.force:
-            worlds.advance(self._steps)
             return None
-        total = 0.0
-        for _ in range(self._steps):
-            worlds.advance()
-            total = total + collect_impulses(self.candidates.plan.scene, worlds)
         mean = np.asarray(total) / (self._steps * self.candidates.dt)
         return mean.reshape(worlds.count, -1)
 
-    def _sample_residuals(self, worlds: Worlds, force: Array | None, k: int, count: int) -> Array:
+    def _sample_residuals(
+        self, worlds: Worlds, force: Array | None, k: int, offsets: Array
+    ) -> Array:
         """Compute residuals (candidates, W, numbers) k samples after the starts."""
         noise, logged, parts = self.noise, self._logged, []
-        shape = count, len(self.windows), -1
+        shape = len(offsets) // len(self.windows), len(self.windows), -1
         with np.errstate(all="ignore"):
             if noise.q is not None:
                 q = worlds.get("q").reshape(shape)
-                errors = difference(self.candidates.mechanism, q, logged["q"][k][None])
+                true = logged["q"][k][None] - offsets.reshape(shape)
+                errors = difference(self.candidates.mechanism, q, true)
                 parts.append(errors / noise.q)
             if noise.u is not None:
                 parts.append((worlds.get("u").reshape(shape) - logged["u"][k]) / noise.u)
@@ -269,27 +281,27 @@ class Rollouts:
                 parts.append((force.reshape(shape) - logged["force"][k]) / noise.force)
         return np.concatenate(parts, -1)
 
-    def _collect_actions(self, values: Array) -> Array:
-        """Collect the actions in all steps of the windows, (samples, candidates, W, actions)."""
-        windows = self.windows
-        delay = self.candidates.delays(values)[:, None] / windows.logs[0].dt
-        ends = range(1, windows.length + 1)
-        return np.stack([self._interpolate_actions(windows.first + k, delay) for k in ends])
+    def _collect_actions(self, values: Array, ends: NDArray[np.int64]) -> list[Array]:
+        """Collect the actions during samples that end with these indices, shape (W,).
 
-    def _interpolate_actions(self, samples: Any, delay: Array) -> Array:
-        """Interpolate the actions of steps that end with these samples, (candidates, W, actions).
-
-        `samples` has shape (W,) and the delay, in steps, shape (candidates, 1). Signals are
-        constant over a step: with a fractional delay their mean over the step acts.
+        The list has one array (candidates W, actions), or one per step if there are delays. Signals
+        are constant over a step: with a fraction of a step as delay, their mean over the step acts.
         """
+        seconds = self.candidates.delays(values)
+        parts = self._steps if seconds.any() else 1
+        delay = seconds * parts / self.windows.logs[0].dt
         whole = np.floor(delay + 1e-9).astype(int)
-        part = np.clip(delay - whole, 0.0, 1.0)[..., None]
-        offset, last = self._offsets, self._lengths
-        index = np.clip(samples - whole, 0, last)
-        newer = self._signals[offset + index]
-        if not part.any():
-            return newer
-        return (1 - part) * newer + part * self._signals[offset + np.clip(index - 1, 0, last)]
+        share = np.clip(delay - whole, 0.0, 1.0)[:, None]
+        offset, last = self._offsets[:, None], self._lengths[:, None]
+        columns, actions = np.arange(self._action_size), list[Array]()
+        for part in range(parts):
+            step = parts * ends[:, None] + part - whole[:, None]
+            signal = self._signals[offset + np.clip(step // parts, 0, last), columns]
+            if share.any():
+                older = self._signals[offset + np.clip((step - 1) // parts, 0, last), columns]
+                signal = (1 - share) * signal + share * older
+            actions.append(signal.reshape(-1, self._action_size))
+        return actions
 
     def _collect_forces(self) -> Array:
         """Collect the contact forces like `Windows.all_of`, shape (..., 3 contacts), in N.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -201,6 +201,7 @@ def prepare_data(
         for log in given
     ]
     parts = create_model_parts(checked.model, given[0], robot, motions[0].dt)
+    parts = replace(parts, measured=checked.measured)
     # windows
     search = checked.search
     all_windows = windows.cut_windows(motions, search["window"], search["every"], search["windows"])

@@ -40,7 +40,7 @@ from tarsus.identification.unknowns import Unknown, read_unknowns
 from tarsus.model import fixed_base
 
 METHODS = ("least_squares", "cma")
-LOG = ("files", "from", "to", "sample", "action")
+LOG = ("files", "from", "to", "sample", "action", "measured")
 MODEL = ("robot", *fixed_base.ENTRIES, "law", "terrain", "stepper", "dt")
 FILES = ("robot", "law", "terrain", "stepper")  # entries that may be paths
 PARTS = ("law", "terrain", "option")
@@ -78,6 +78,8 @@ class IdentificationSpec:
         Time between the used states, in s.
     action
         Name of the variable with the actions.
+    measured
+        Whether the coordinates of the logs are readings of encoders, with their offsets.
     model
         robot, fixed_base, law, ... and law.NAME, terrain.NAME, option.NAME; the default is that of
         the log.
@@ -92,6 +94,7 @@ class IdentificationSpec:
     span: tuple[float | None, float | None] = (None, None)
     sample: float | None = None
     action: str = ""
+    measured: bool = False
     model: Mapping[str, Any] = field(default_factory=dict)
     compare: Mapping[str, Any] = field(default_factory=lambda: {"q": 1e-3, "u": 1e-2})
     search: Mapping[str, Any] = field(default_factory=lambda: dict(SEARCH))
@@ -151,6 +154,7 @@ def parse_spec(tables: Mapping[str, Any], folder: Path = Path()) -> Identificati
         (span[0], span[1]),
         _check_seconds("log.sample", log.get("sample")),
         str(log.get("action", "")),
+        _check_flag("log.measured", log.get("measured", False)),
         model,
         compare,
         _complete_search(tables.get("search", {})),
@@ -199,6 +203,12 @@ def _complete_search(table: Mapping[str, Any]) -> dict[str, Any]:
             "search.hold_out",
         )
     return entries
+
+
+def _check_flag(name: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise InvalidValue(f"{name} must be true or false, not {value!r}.", name)
+    return value
 
 
 def _check_seconds(name: str, value: Any) -> float | None:

@@ -10,7 +10,9 @@
   load_friction.JOINT, back_load_friction.JOINT: `tarsus.model.friction`
 - JOINT may be a pattern, such as *_calf_joint, for one value in several joints, or "all"
 - strength.JOINT or .all: factor on the torque of motors
-- delay: delay of all torques, in s
+- delay: delay of all torques or control signals, in s; delay.JOINT: of that joint's
+- lag.JOINT: time constant of the torque of an actuator of a file, in s
+- encoder_offset.JOINT: measured minus true coordinate, in rad or m
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ import numpy as np
 
 from tarsus.errors import InvalidValue, unknown_name_error
 from tarsus.identification.ranges import SearchRange
+from tarsus.model.file_actuators import MOTOR_NUMBERS
 from tarsus.simulation.varied import FRICTION_FIELDS
 
 AXES = ("x", "y", "z")
@@ -30,13 +33,14 @@ PAIRS = ("xx", "yy", "zz", "xy", "xz", "yz")
 ALL = "all"
 FRICTION_KINDS = tuple(FRICTION_FIELDS)
 SPRING_KINDS = ("stiffness", "rest")
+MOTOR_KINDS = MOTOR_NUMBERS  # delay, lag, encoder_offset
 JOINT_KINDS = ("armature", "damping", "dry_friction", *SPRING_KINDS, *FRICTION_KINDS, "strength")
-SIGNED_KINDS = ("rest", "friction_slope", "friction_curvature")  # may be negative
+SIGNED_KINDS = ("rest", "friction_slope", "friction_curvature", "encoder_offset")
 BODY_KINDS = ("mass", "com", "inertia")
-KINDS = ("law", "terrain", *BODY_KINDS, *JOINT_KINDS, "delay")
+KINDS = ("law", "terrain", *BODY_KINDS, *JOINT_KINDS, *MOTOR_KINDS)
 ENTRIES = ("low", "high", "start", "log", "true", "prior")
 INERTIA_RANGE = 1.0  # of the six numbers of an inertia: a factor e on the root of a moment
-UNITS = {"mass": "kg", "com": "m", "inertia": "1", "strength": "1", "delay": "s"}
+UNITS = {"mass": "kg", "com": "m", "inertia": "1", "strength": "1", "delay": "s", "lag": "s"}
 
 
 @dataclass(frozen=True)
@@ -93,8 +97,8 @@ class Unknown:
 
     @property
     def parameter(self) -> str:
-        """Name of the parameter, the part after the first dot."""
-        return self.name.partition(".")[2]
+        """Name of the parameter, the part after the first dot; "all" without one."""
+        return self.name.partition(".")[2] or ALL
 
 
 def read_unknowns(free: Mapping[str, Any]) -> tuple[Unknown, ...]:
@@ -128,9 +132,8 @@ def _expand_name(name: str) -> Iterable[str]:
     part, dot, name_in_part = name.partition(".")
     if part not in KINDS:
         raise unknown_name_error("kind of parameter that can be identified", part, KINDS)
-    if bool(dot) != (part != "delay"):
-        right = "delay" if dot else f"{part}.NAME"
-        raise InvalidValue(f"[free] must list {right}, not {name}.", name)
+    if not dot and part != "delay":
+        raise InvalidValue(f"[free] must list {part}.NAME, not {name}.", name)
     if part == "com" and name_in_part.rpartition(".")[2] not in AXES:
         return [f"{name}.{axis}" for axis in AXES]
     if part == "inertia" and name_in_part.rpartition(".")[2] not in PAIRS:

@@ -9,7 +9,7 @@ from typing import TypeVar
 import numpy as np
 
 from tarsus.errors import unknown_name_error
-from tarsus.model.file_actuators import FREE, create_motor, create_servo
+from tarsus.model.file_actuators import FREE, MOTOR_NUMBERS, create_motor, create_servo
 from tarsus.model.mechanism import WORLD, Actuator, Mechanism
 
 M = TypeVar("M", bound=Mechanism)
@@ -57,9 +57,10 @@ def with_motors(
 
 
 def with_servos(mechanism: M, gains: Mapping[str, tuple[float, float]]) -> M:
-    """Replace the file's actuators of some joints by position servos with the same limits.
+    """Replace the file's actuators of some joints by position servos.
 
-    The servos hold the coordinates of the keyframes.
+    They have the limits, delay, lag and encoder offset of the motors before, and hold the
+    coordinates of the keyframes.
 
     Parameters
     ----------
@@ -82,7 +83,10 @@ def with_servos(mechanism: M, gains: Mapping[str, tuple[float, float]]) -> M:
         of_joint = [a for a in mechanism.file_actuators if a.joint == joint]
         speed = min([a.speed for a in of_joint], default=np.inf)
         force = limits[joint] if np.isfinite(limits[joint]).all() else FREE
-        actuators.append(create_servo(joint, kp, kd, force, speed))
+        servo = create_servo(joint, kp, kd, force, speed)
+        for actuator in of_joint[:1]:
+            servo = replace(servo, **{name: getattr(actuator, name) for name in MOTOR_NUMBERS})
+        actuators.append(servo)
     # in the order of the motors
     order = [motor.joint for motor in mechanism.actuators]
     places = sorted(range(len(actuators)), key=lambda k: order.index(actuators[k].joint))

@@ -1,6 +1,6 @@
 """Robots in TOML: a robot file, and what its format cannot say about joints, motors and gears.
 
-    robot = "go2.urdf"                # relative to this file
+    robot = "go2.urdf"                # relative to this file, or a name of example-robot-data
 
     [joints."*_calf_joint"]           # a name, or a pattern
     armature = 0.03                   # also damping, dry_friction, stiffness, rest
@@ -37,6 +37,7 @@ from tarsus.model.file_actuators import MOTOR_NUMBERS
 from tarsus.model.friction import FrictionVariation
 from tarsus.model.mechanism import Joint, Mechanism
 from tarsus.model.motors import with_servos
+from tarsus.model.robot_data import find_file
 
 TOML = ".toml"
 FRICTION = tuple(f.name for f in fields(FrictionVariation))
@@ -70,7 +71,7 @@ def read_robot_toml(path: Path, read: Callable[[Path], Mechanism]) -> Mechanism:
     file = tables.get("robot")
     if not isinstance(file, str) or file.endswith(TOML):
         raise InvalidFile('robot = "FILE" must name an MJCF, URDF or SDF file.', "robot")
-    robot = read(path.parent / file)
+    robot = read(find_model_file(path))
     by_table = {table: _by_joint(tables, table, robot) for table in ENTRIES}
     robot = _change_joints(robot, by_table["joints"])
     robot = _change_actuators(robot, by_table["actuators"])
@@ -79,7 +80,10 @@ def read_robot_toml(path: Path, read: Callable[[Path], Mechanism]) -> Mechanism:
 
 def find_model_file(path: Path) -> Path:
     """Return the robot file that a TOML file names; any other file is returned as it is."""
-    return path.parent / str(read_toml(path).get("robot")) if path.suffix == TOML else path
+    if path.suffix != TOML:
+        return path
+    name = str(read_toml(path).get("robot"))
+    return find_file(name) or path.parent / name
 
 
 def write_robot_toml(robot: Mechanism, file: str) -> str:

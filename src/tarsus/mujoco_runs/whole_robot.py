@@ -14,6 +14,7 @@ from xml.etree.ElementTree import Element, SubElement
 import numpy as np
 
 from tarsus.errors import Unsupported
+from tarsus.model.file_actuators import MOTOR_NUMBERS
 from tarsus.model.mechanism import Mechanism
 from tarsus.model.poses import quaternion_from_rotation
 from tarsus.model.solids import Capsule, Pair, Solid
@@ -65,6 +66,12 @@ def _add_servos(root: Element, mechanism: Mechanism) -> None:
     for motor in list(actuators):
         actuators.remove(motor)
     for actuator in mechanism.file_actuators:
+        if any(getattr(actuator, name) for name in MOTOR_NUMBERS):
+            raise Unsupported(
+                f"actuator {actuator.name!r} has {', '.join(MOTOR_NUMBERS[:-1])} or"
+                f" {MOTOR_NUMBERS[-1]}, which runs in MuJoCo do not support.",
+                actuator.name,
+            )
         row = {
             "name": actuator.name,
             "joint": actuator.joint,

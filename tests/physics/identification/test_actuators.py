@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,8 @@ LEG = """<body name="{0}" pos="0 {1} 1"><joint name="{0}_hip" axis="0 1 0"/>
 <joint name="{0}_knee" axis="0 1 0"/>
 <inertial pos="0 0 -.1" mass=".3" diaginertia=".002 .002 .001"/></body></body>"""
 TRUE = {"armature": 0.02, "damping": 0.2, "dry_friction": 0.5}
+MOTOR = {"delay": 0.0067, "lag": 0.004, "encoder_offset": 0.04}
+TIMED = "friction+delay+lag+offset"
 VARIATION = FrictionVariation(slope=0.6, curvature=0.5)
 
 
@@ -45,20 +48,29 @@ def robot(sides: str = "L") -> Robot:
     return Robot.of(read_mjcf(text))
 
 
-def simulated_log(angle: bool, seed: int = 0) -> dict[str, Any]:
-    """Simulate 12 s of two joints that follow chirps, with noise of the encoders."""
+def simulated_log(
+    angle: bool, seed: int = 0, motor: Mapping[str, float] | None = None
+) -> dict[str, Any]:
+    """Simulate 12 s of two joints that follow chirps, with noise of the encoders.
+
+    `motor` gives delay, lag and encoder offset; the joints then start at rest at their targets.
+    """
     made = robot()
     extra: Any = {"friction": VARIATION} if angle else {}
     bodies = [replace(b, joint=replace(b.joint, **TRUE, **extra)) for b in made.bodies]
     driven = with_servos(replace(made, bodies=tuple(bodies)), KP, KD)
-    sim = tarsus.Simulation(driven, actuators="file", contacts=(), dt=DT)
+    servos = tuple(replace(a, **(motor or {})) for a in driven.file_actuators)
+    driven, steps = replace(driven, file_actuators=servos), 4 if motor else 1
+    sim = tarsus.Simulation(driven, actuators="file", contacts=(), dt=DT / steps)
     time = DT * np.arange(2400)
     phase = 2 * time * (1 + 0.1 * time)
-    target = np.stack([0.6 * np.sin(phase), -0.5 + 0.5 * np.sin(1.3 * phase)], 1)
+    middle = 0.0 if motor else -0.5
+    target = np.stack([0.6 * np.sin(phase), middle + 0.5 * np.sin(1.3 * phase)], 1)
     q = []
     for goal in target:
-        q.append(np.ravel(sim.q).copy())
-        sim.step(goal)
+        q.append(np.ravel(sim.q) + servos[0].encoder_offset)
+        for _ in range(steps):
+            sim.step(goal)
     noise = NOISE * np.random.default_rng(seed).standard_normal(target.shape)
     return {"time": time, "q": np.array(q) + noise, "q_desired": target}
 
@@ -113,21 +125,39 @@ def true_values(result: ActuatorIdentification, joint: str, angle: bool) -> dict
     }
 
 
+def test_delay_lag_and_offset_are_identified() -> None:
+    """True values are in the intervals, to 1 ms and 2 mrad, and kept in the identified robot."""
+    log = simulated_log(False, motor=MOTOR)
+    result = identify_actuators(log, robot(), KP, KD, structures=[TIMED])
+    fit = result[TIMED].identification
+    assert fit is not None and result[TIMED].held_out_rms < 1.2 * NOISE
+    tolerance = {"delay": 1e-3, "lag": 1e-3, "encoder_offset": 2e-3}
+    for joint, servo in zip(("L_hip", "L_knee"), result.robot.file_actuators, strict=True):
+        for kind, value in MOTOR.items():
+            one = fit[f"{kind}.{joint}"]
+            assert one.low <= value <= one.high, (one.name, one.low, value, one.high)
+            assert abs(one.value - value) < tolerance[kind], (one.name, one.value)
+            assert getattr(servo, kind) == one.value
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(("structure", "least"), [("friction", 160), ("friction+angle", 270)])
+@pytest.mark.parametrize(
+    ("structure", "least"), [("friction", 160), ("friction+angle", 270), (TIMED, 325)]
+)
 def test_intervals_hold_on_30_simulated_logs(structure: str, least: int) -> None:
-    """Of 180 and 300 intervals 171 and 285 are expected; 4 standard deviations are allowed."""
+    """Of 180, 300 and 360 intervals 95 % are expected; 4 standard deviations are allowed."""
     angle, inside, count = "angle" in structure, 0, 0
     for seed in range(30):
-        log = simulated_log(angle, seed)
+        log = simulated_log(angle, seed, MOTOR if structure == TIMED else None)
         result = identify_actuators(log, robot(), KP, KD, structures=[structure])
         fit = result[structure].identification
         assert fit is not None
         for one in fit.estimates:
             kind, _, joint = one.name.partition(".")
-            inside += one.low <= true_values(result, joint, angle)[kind] <= one.high
+            true = true_values(result, joint, angle) | MOTOR
+            inside += one.low <= true[kind] <= one.high
             count += 1
-    assert count == (300 if angle else 180)
+    assert count == (360 if structure == TIMED else 300 if angle else 180)
     assert inside >= least, inside
 
 

@@ -70,6 +70,43 @@ def arm_spec(**changed: Any) -> dict[str, Any]:
     return {"free": FREE, "compare": {"q": 2e-4, "u": 2e-3}, "search": search} | changed
 
 
+def test_lag_and_encoder_offset_of_a_servo_are_identified() -> None:
+    """The log has the readings of the encoder, as that of a real servo has."""
+    text = (
+        '<mujoco><worldbody><body name="rod"><joint name="motor" axis="0 1 0" damping=".1"'
+        ' armature=".02"/><inertial pos="0 0 -0.15" mass="0.8" diaginertia="0.006 0.006 0.0005"/>'
+        '</body></worldbody><actuator><position joint="motor" kp="15" kv="0.6"/></actuator>'
+        "</mujoco>"
+    )
+    robot = Robot.of(read_mjcf(text))
+    true = {"delay.motor": 0.006, "lag.motor": 0.011, "encoder_offset.motor": -0.03}
+    motor = {name.partition(".")[0]: value for name, value in true.items()}
+    real = replace(robot.file_actuators[0], **motor)
+    simulation = tarsus.Simulation(
+        replace(robot, file_actuators=(real,)), actuators="file", dt=DT, contacts=()
+    )
+    log = noisy(robot, moved(simulation, 0.3 * excited()), 2e-4, 2e-3)
+    log["q"] = log["q"] + real.encoder_offset
+    spec: dict[str, Any] = {
+        "log": {"measured": True},
+        "model": {"robot": robot, "option.actuators": "file"},
+        "free": {
+            "delay.motor": {"low": 0.0, "high": 0.03, "start": 0.01},
+            "lag.motor": {"low": 0.001, "high": 0.05, "start": 0.005},
+            "encoder_offset.motor": {"low": -0.2, "high": 0.2, "start": 0.0},
+        },
+        "compare": {"q": 2e-4, "u": 2e-3},
+        "search": {"window": 0.2, "candidates": 8, "tries": 1, "scan": False},
+    }
+    found = tarsus.identify(spec, log)
+    for name, value in true.items():
+        error = found[name].value - value
+        assert abs(error) < (1e-3 if found[name].unit == "rad" else 5e-5), (name, error)
+    del spec["model"]["option.actuators"]
+    with refused(UnmetCondition, "lag"):
+        tarsus.identify(spec, log)
+
+
 def test_an_actuator_with_stiction_and_delay_is_identified(swung: Any) -> None:
     spec = arm_spec(model={"robot": arm()})
     found = tarsus.identify(spec, swung)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +12,11 @@ import numpy as np
 import pytest
 from helpers.refused import refused
 
+import tarsus
+from tarsus import cli
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import InvalidFile, TarsusWarning, UnmetCondition
+from tarsus.identification.actuators import with_servos
 from tarsus.identification.recording import MotionLog
 from tarsus.identification.servo_log import read_servo_log
 from tarsus.model.mjcf import read_mjcf
@@ -141,13 +146,19 @@ def test_a_missing_array_is_named(name: str) -> None:
         read_servo_log(given, arm())
 
 
-def write_bag(path: Path, targets: str, stamped: bool = True, topic: str = "/joint_states") -> None:
+def write_bag(
+    path: Path,
+    targets: str,
+    stamped: bool = True,
+    topic: str = "/joint_states",
+    given: dict[str, Any] | None = None,
+) -> None:
     """Write a ROS 2 bag: angles every 5 ms, and targets 2 ms before, in another joint order."""
     from rosbags.rosbag2 import Writer
     from rosbags.typesys import Stores, get_typestore
 
     store = get_typestore(Stores.ROS2_HUMBLE)
-    t, given, start, none = store.types, log(), 1_700_000_000 * 10**9, np.zeros(0)
+    t, given, start, none = store.types, given or log(), 1_700_000_000 * 10**9, np.zeros(0)
     state = "sensor_msgs/msg/JointState"
 
     def header(stamp: int) -> Any:
@@ -193,3 +204,33 @@ def test_bags_without_measured_angles_are_rejected(tmp_path: Path) -> None:
     write_bag(tmp_path / "bag", "sensor_msgs/msg/JointState", topic="/angles")
     with refused(InvalidFile, "joint_states"):
         read_servo_log(tmp_path / "bag", arm())
+
+
+def test_the_command_line_identifies_from_a_bag(tmp_path: Path) -> None:
+    """`tarsus identify BAG` finds the friction of the simulated robot, and writes the robot."""
+    kp, kd, friction = 60.0, 6.0, 0.8
+    robot = with_servos(arm(), kp, kd)
+    rough = [replace(b, joint=replace(b.joint, dry_friction=friction)) for b in robot.bodies]
+    simulation = tarsus.Simulation(
+        replace(robot, bodies=tuple(rough)), actuators="file", contacts=(), dt=DT
+    )
+    time = DT * np.arange(1200)
+    target = np.stack([0.6 * np.sin(2 * time), -1.6 + 0.5 * np.cos(3 * time)], 1)
+    simulation.set(q=target[0])
+    q = []
+    for goal in target:
+        q.append(np.ravel(simulation.q).copy())
+        simulation.step(goal)
+    recorded = {"time": time, "q": np.array(q), "q_desired": target}
+    write_bag(tmp_path / "bag", "sensor_msgs/msg/JointState", given=recorded)
+    (tmp_path / "arm.xml").write_text(ARM)
+    words = ["--servo", str(kp), str(kd), "--structures", "friction", "--hold-out-from", "4"]
+    out = tmp_path / "out"
+    command = ["identify", str(tmp_path / "bag"), "--robot", str(tmp_path / "arm.xml"), *words]
+    assert cli.main([*command, "--out", str(out), "--quiet"]) == 0
+    record = json.loads((out / "identify.json").read_text())
+    assert record["chosen"] == "friction"
+    read = tarsus.load(out / "identified.toml")
+    for body in read.bodies:
+        assert body.joint.dry_friction == pytest.approx(friction, rel=0.02)
+    assert [(a.kp, a.kv) for a in read.file_actuators] == [(kp, kd)] * 2
