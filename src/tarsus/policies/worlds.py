@@ -6,7 +6,7 @@ A control period consists of several steps.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -35,6 +35,7 @@ from tarsus.terrain.base import Terrain
 from tarsus.terrain.plane import Plane
 
 Array = NDArray[np.float64]
+MIN_DRY_FRICTION = 1e-9  # N m: of a joint without dry friction, so that trials can add it
 FRICTION = 0.8  # coefficient of the ground
 MAX_DROP = 0.1  # m: largest initial height of the feet above the ground
 PARKING_HEIGHT = 1e4  # m: a robot dropped from here does not reach the ground within 40 s
@@ -210,7 +211,7 @@ class PolicyEngine:
         has_joint_friction = conditions.joint_friction.any()
         joint_friction = dry_friction(policy, conditions) if has_joint_friction else {}
         simulation = Simulation(
-            policy.robot_with_armature,
+            _add_dry_friction(policy.robot_with_armature, joint_friction),
             self.law,
             terrain=terrain,
             controller=PolicyServos(policy.servos, tuple(policy.start().tolist())),
@@ -353,6 +354,18 @@ def dry_friction(policy: BoundPolicy, conditions: Conditions) -> dict[str, Array
         + limit * conditions.joint_friction
         for joint, limit in zip(joints, policy.torque_limits, strict=True)
     }
+
+
+def _add_dry_friction(robot: Robot, joints: Iterable[str]) -> Robot:
+    """Add tiny dry friction to those of some joints that have no equation for it."""
+    chosen = set(joints)
+    bodies = [
+        replace(body, joint=replace(body.joint, dry_friction=MIN_DRY_FRICTION))
+        if body.joint.name in chosen and not body.joint.has_dry_friction
+        else body
+        for body in robot.bodies
+    ]
+    return replace(robot, bodies=tuple(bodies)) if chosen else robot
 
 
 def _modify_model(

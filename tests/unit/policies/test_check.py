@@ -84,6 +84,20 @@ def test_joint_friction_scales_with_the_torque_limit(standing: BoundPolicy) -> N
         np.testing.assert_allclose(values, [own, own + 0.5 * motor.upper])
 
 
+def test_trials_add_friction_to_joints_without_one(standing: BoundPolicy) -> None:
+    """They lock like joints that have friction of their own."""
+    bodies = [replace(b, joint=replace(b.joint, dry_friction=0.0)) for b in standing.robot.bodies]
+    smooth = replace(standing.robot, bodies=tuple(bodies))
+    bare, plan = BoundPolicy.of(standing.contract, smooth), replace(STILL, seconds=0.2)
+    trials = draw_trials(bare, plan)
+    rubbing = replace(trials.conditions, joint_friction=np.ones(plan.count))
+    moved = []
+    for one in (trials, replace(trials, conditions=rubbing)):
+        done = run(bare, PolicyEngine("moreau"), one, plan, record=True)
+        moved.append(np.abs(done.q[-1] - done.q[0])[:, 7:].max())
+    assert moved[1] < 0.25 * moved[0]
+
+
 @pytest.mark.parametrize(("law", "share"), [("moreau", 0.25), ("", 0.9)])
 def test_friction_locks_joints(standing: BoundPolicy, law: str, share: float) -> None:
     """With the torque limit as dry friction, joints hardly move, though the robot is dropped.
