@@ -14,7 +14,7 @@ from tarsus.viewer.body_poses import GRID_SPACING, MAX_OVERLAID, grid_positions
 from tarsus.viewer.ground import terrain_of
 from tarsus.viewer.page import OVERLAY_OPACITY, Actor, Page
 from tarsus.viewer.page_scene import PageScene, run_loop, serve_page
-from tarsus.viewer.plot import Plot
+from tarsus.viewer.plot import OtherLog, Plot
 from tarsus.viewer.shapes import drawn_shapes
 from tarsus.viewer.track import Track
 
@@ -84,6 +84,10 @@ class Playback:
             self._spacing = gui.add_slider("Spacing / m", 0.0, limit, 0.05, spacing)
             self._spacing.on_update(lambda _: self._redraw())
         self._plot = Plot(gui, list(self._tracks[0].signals))
+        self._other_logs = [
+            OtherLog(name, track.time, track.signals)
+            for name, track in zip(names[1:], self._tracks[1:], strict=False)
+        ]
         self._scene.add_switches(self._redraw)
 
         # reactions
@@ -140,7 +144,7 @@ class Playback:
             if not self.playing or self._frame_count % SLIDER_INTERVAL == 0:
                 self._slider.value = round(time, 3)
         if not self.playing or self._frame_count % PLOT_INTERVAL == 0:
-            self._plot.show(first.time, first.signals, time)
+            self._plot.show(first.time, first.signals, time, self._other_logs)
 
     def offsets(self) -> np.ndarray:
         """Compute the offsets (n, 3) in m of all robots but the first, on a grid behind it."""

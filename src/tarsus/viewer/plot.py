@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -14,20 +16,47 @@ from tarsus.viewer.track import Signal
 Array = NDArray[np.float64]
 WINDOW = 2.0  # s shown
 MAX_POINTS = 240  # of a line
+DASH = (6.0, 4.0)  # pixels, of the lines of other logs
 NO_SIGNAL = "none"
+
+
+@dataclass(frozen=True, eq=False)
+class OtherLog:
+    """Signals of another log, drawn dashed beside those of the first.
+
+    Attributes
+    ----------
+    name
+        Name of the log.
+    time
+        Times of the signals, shape (n,), in s.
+    signals
+        Signals by title.
+    """
+
+    name: str
+    time: Array
+    signals: Mapping[str, Signal]
 
 
 class Plot:
     """Plot with a selection of signals; `show` redraws it."""
 
     def __init__(self, gui: Any, titles: list[str]) -> None:
-        self._gui, self._plot, self._names = gui, None, ()
+        self._gui, self._plot = gui, None
+        self._names: tuple[str, ...] = ()
         with gui.add_folder("Plot"):
             options = [NO_SIGNAL, *titles]
             self._choice = gui.add_dropdown("Signal", options, initial_value=titles[0])
             self._folder = gui.add_folder(None)
 
-    def show(self, time: Array, signals: Mapping[str, Signal], current_time: float) -> None:
+    def show(
+        self,
+        time: Array,
+        signals: Mapping[str, Signal],
+        current_time: float,
+        others: Sequence[OtherLog] = (),
+    ) -> None:
         """Show the last seconds of the selected signal before the time `current_time`.
 
         Parameters
@@ -38,6 +67,8 @@ class Plot:
             Signals by title.
         current_time
             Current time in s.
+        others
+            Other logs, whose lines with the same names are shown too.
         """
         signal = signals.get(self._choice.value)
         if signal is None:
@@ -47,22 +78,33 @@ class Plot:
         window = window[:: max(len(window) // MAX_POINTS, 1)]
         if len(window) < 2:
             return
-        data = (time[window], *signal.values[window].T)
-        data = tuple(np.ascontiguousarray(line, float) for line in data)
-        if self._plot is None or self._names != signal.names:
-            self._replace(signal, data)
+        lines = dict(zip(signal.names, signal.values[window].T, strict=True))
+        for other in others:
+            theirs = other.signals.get(self._choice.value)
+            for name, values in zip(theirs.names, theirs.values.T, strict=True) if theirs else ():
+                if name in signal.names:
+                    inside = np.interp(time[window], other.time, values, np.nan, np.nan)
+                    lines[f"{name}, {other.name}"] = inside
+        data = tuple(np.ascontiguousarray(line, float) for line in (time[window], *lines.values()))
+        if self._plot is None or self._names != tuple(lines):
+            self._replace(signal, tuple(lines), data)
         else:
             self._plot.data = data
 
-    def _replace(self, signal: Signal, data: tuple[Array, ...]) -> None:
-        """Replace the plot by one with other lines."""
+    def _replace(self, signal: Signal, names: tuple[str, ...], data: tuple[Array, ...]) -> None:
+        """Replace the plot by one with other lines; those of other logs are dashed."""
         from viser import uplot
 
         self._clear()
-        lines = [
-            uplot.Series(label=name, stroke=color, width=2)
-            for name, color in zip(signal.names, COLORS, strict=False)
-        ]
+        colors = dict(zip(signal.names, cycle(COLORS), strict=False))
+        lines = []
+        for name in names:
+            own = name in colors
+            color = colors[name if own else name.rpartition(", ")[0]]
+            if own:
+                lines.append(uplot.Series(label=name, stroke=color, width=2))
+            else:
+                lines.append(uplot.Series(label=name, stroke=color, width=2, dash=DASH))
         with self._folder:
             self._plot = self._gui.add_uplot(
                 data=data,
@@ -71,7 +113,7 @@ class Plot:
                 legend=uplot.Legend(show=True, live=False),
                 aspect=1.5,
             )
-        self._names = signal.names
+        self._names = names
 
     def _clear(self) -> None:
         if self._plot is not None:

@@ -53,6 +53,21 @@ def test_playback_runs_in_real_time(page: Page, trot: Track) -> None:
     assert playback.time == pytest.approx(trot.time[0]) and playback.playing
 
 
+def test_signals_of_other_logs_are_plotted_next_to_the_first(page: Page, trot: Track) -> None:
+    later = replace(trot, time=trot.time + 0.01)
+    playback = Playback(page, [trot, later], ["first", "later"])
+    playback.seek(float(trot.time[-1]))
+    playback.draw(0.0)
+    drawn = playback._plot._plot
+    assert drawn is not None
+    time, *lines = (np.asarray(line) for line in drawn.data)
+    own, others = np.split(np.array(lines), 2)
+    assert own.shape == others.shape == (4, len(time))
+    assert np.isnan(others[:, time < later.time[0]]).all()
+    expected = np.interp(time[-1] - 0.01, time, own[0])
+    assert others[0, -1] == pytest.approx(expected, rel=1e-9)
+
+
 @pytest.mark.slow
 def test_other_worlds_and_logs_are_drawn_next_to_the_first(page: Page, trot: Track) -> None:
     simulation = tarsus.Simulation("mini_cheetah", controller="stand", worlds=12)
