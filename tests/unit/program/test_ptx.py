@@ -62,7 +62,10 @@ def test_a_kernel_has_one_world_per_thread(program) -> None:
     assert (
         ".approx" not in text and ".ftz" not in text
     )  # divisions and roots round as on a processor
-    assert "call" not in text and ".extern" not in text  # nothing is left for a library of NVIDIA's
+    assert ".extern" not in text  # nothing is left for a library of NVIDIA's
+    called = set(re.findall(r"call\.uni\s+(?:\(.*?\),\s*)?(\w+),", text))
+    assert called and all(name.startswith("kernel_cold") for name in called)
+    assert text.count("call.uni") == len(called)
 
 
 @pytest.mark.slow

@@ -52,8 +52,14 @@ class ColdCalls(InactiveLanes):
     def _write_basic_block(self, block: BasicBlock) -> None:
         """Write a basic block."""
 
+    @abstractmethod
+    def _embed(self, number: int) -> str:
+        """Write a cold function into the module, and return its symbol."""
+
     def _find_fast_path(self) -> FastPath | None:
-        """Find the end of the step that is written twice."""
+        """Find the end of the step that is written twice; none on a GPU."""
+        if self.shell.embeds_cold_functions:
+            return None
         return find_fast_path(self.program, self._is_cold)
 
     def _step(self) -> None:
@@ -147,7 +153,11 @@ class ColdCalls(InactiveLanes):
             self._write(w.select(entering, w.const(1.0), w.const(0.0)), block.condition, 0)
         called = w.any(entering)
         self._calls += 1
-        w.lines += cold_table.call(number, called, self._handover(number))
+        handover = self._handover(number)
+        if self.shell.embeds_cold_functions:
+            w.lines += cold_table.embedded_call(self._embed(number), called, handover)
+        else:
+            w.lines += cold_table.call(number, called, handover)
         w.forget()
 
     def _is_stored_already(self, block: BasicBlock, node: Node, to: Entry) -> bool:

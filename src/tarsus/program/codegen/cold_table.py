@@ -93,6 +93,42 @@ def call(number: int, condition: str, handover: Handover) -> list[str]:
     ]
 
 
+def embedded_call(symbol: str, condition: str, handover: Handover) -> list[str]:
+    """Generate the call of a cold function in the module of a GPU kernel.
+
+    Parameters
+    ----------
+    symbol
+        Name of the function.
+    condition, handover
+        As of `call`.
+    """
+    tag = f"{symbol}.at"
+    arguments = "ptr addrspace(1) %world, ptr addrspace(1) %tables, i64 %stride, i64 %steps"
+    return [
+        f"  br i1 {condition}, label %{tag}.call, label %{tag}.past",
+        f"{tag}.call:",
+        *handover.copy_in,
+        f"  call void @{symbol}({arguments}, ptr {handover.pointer})",
+        *handover.copy_out,
+        f"  br label %{tag}.past",
+        f"{tag}.past:",
+    ]
+
+
+def embedded_function(symbol: str, body: list[str]) -> list[str]:
+    """Generate a cold function with a body for the module of a GPU kernel."""
+    return [
+        f"define internal void @{symbol}(ptr addrspace(1) noalias %world,",
+        "    ptr addrspace(1) noalias %tables, i64 %stride, i64 %steps, ptr noalias %shared)",
+        "    noinline nounwind {",
+        "entry:",
+        *body,
+        "  ret void",
+        "}",
+    ]
+
+
 def function(body: list[str], tables: int) -> list[str]:
     """Generate a cold function with a body and a number of look-up tables."""
     table = [f"@{TABLES} = global [{tables} x ptr] zeroinitializer"] if tables else []

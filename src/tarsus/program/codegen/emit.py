@@ -56,6 +56,9 @@ class Emitter(ColdCalls):
         program = self.program
         self._labels = 0
         self._outlined: list[str] = []  # functions of outlined blocks
+        self._symbol = "kernel"
+        self._embedded: list[str] = []  # cold functions in the module of the kernel
+        self._embedded_declarations: list[str] = []
         self._iterations: list[str] = []  # counters of the enclosing loops
         self._disables_licm = False  # whether a loop excludes loop-invariant code motion
         self._has_weights = isinstance(self.shell, LaneGroups)  # whether branches have weights
@@ -70,9 +73,11 @@ class Emitter(ColdCalls):
         """Generate the module of the kernel, without its cold functions."""
         self._step()
         shell = self.shell.wrap(self.program, self.target, self._workspace())
-        declarations = [*self.writer.declarations(), *shell.declarations]
-        table = cold_table.table(self._calls) if self._calls else []
-        lines = [*declarations, *table, *self._outlined]
+        own = [*self.writer.declarations(), *self._embedded_declarations]
+        declarations = [*dict.fromkeys(own), *shell.declarations]
+        called = self._calls if not self.shell.embeds_cold_functions else 0
+        table = cold_table.table(called) if called else []
+        lines = [*declarations, *table, *self._embedded, *self._outlined]
         lines += [*shell.opening, *self.writer.lines, *shell.closing]
         metadata = [*(branch_weights.NO_LICM if self._disables_licm else ())]
         return "\n".join([*lines, *metadata, *branch_weights.METADATA, ""])
@@ -96,6 +101,22 @@ class Emitter(ColdCalls):
             *branch_weights.METADATA,
         ]
         return "\n".join([*lines, ""])
+
+    def _embed(self, number: int) -> str:
+        part, shell = self.program.cold_program(number), self.shell.cold_shell(self.program)
+        shared = self.program.shared_temporaries(number)
+        function = Emitter(part, self.target, shell, shared, self.split_blocks)
+        function._symbol, function._in_cold_function = f"{self._symbol}_cold{number}", True
+        for block in part.blocks:
+            function._write_block(block)
+        body = [function._workspace(), *function.writer.lines]
+        self._embedded += [
+            *function._embedded,
+            *cold_table.embedded_function(function._symbol, body),
+        ]
+        self._embedded_declarations += function.writer.declarations()
+        self._embedded_declarations += function._embedded_declarations
+        return function._symbol
 
     def _write_block(self, block: Block) -> None:
         self._enter_block(block)
@@ -138,6 +159,7 @@ class Emitter(ColdCalls):
         if (
             not self.split_blocks
             or not self.shell.has_cold_functions
+            or self.shell.embeds_cold_functions
             or len(code) < MIN_OUTLINED_LINES
         ):
             return

@@ -6,7 +6,9 @@ On a CPU a kernel loops over groups of lanes; on a GPU each world has a thread.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import accumulate
 
 from tarsus.program.codegen.cold_table import TABLES
 from tarsus.program.codegen.ir_writer import IrWriter
@@ -40,6 +42,9 @@ class KernelShell(ABC):
     has_cold_functions: bool = False
     """Whether cold loops are separate functions."""
 
+    embeds_cold_functions: bool = False
+    """Whether these functions are in the module of the kernel, always compiled."""
+
     reuses_memory: bool = False
     """Whether temporaries with disjoint live ranges share memory."""
 
@@ -63,6 +68,10 @@ class KernelShell(ABC):
     @abstractmethod
     def table(self, writer: IrWriter, target: Target, program: Program, number: int) -> str:
         """Create a typed pointer to the first entry of a look-up table."""
+
+    def cold_shell(self, program: Program) -> KernelShell:
+        """Create the shell of the embedded cold functions of a program."""
+        return self
 
     def registers_in_memory(self, program: Program, target: Target) -> list[str]:
         """Find the temporaries that code must store in memory."""
@@ -158,7 +167,13 @@ class GpuThreads(KernelShell):
     number of worlds in memory, which is loaded again in every step. If it were known before, the
     compiler would compute all addresses of a record once, and fill the thread's registers with
     them.
+
+    Cold loops are functions of the same module, which no other code inlines: the registers of the
+    hot code are then allocated without them (docs/decisions/0011-gpu-backend.md).
     """
+
+    has_cold_functions = True
+    embeds_cold_functions = True
 
     def wrap(self, program: Program, target: Target, work: str) -> KernelCode:
         opening = f"""{self._opening(work)}
@@ -210,9 +225,18 @@ entry:
         return f"ptr addrspace(1) {writer.access(pointer)}"
 
     def table(self, writer: IrWriter, target: Target, program: Program, number: int) -> str:
-        first = sum(len(values) for values in list(program.tables.values())[:number])
+        first = self._table_offsets(program)[list(program.tables)[number]]
         pointer = f"getelementptr {target.scalar}, ptr addrspace(1) %tables, i64 {first}"
         return f"ptr addrspace(1) {writer.access(pointer)}"
+
+    def cold_shell(self, program: Program) -> KernelShell:
+        return GpuColdFunction(self._table_offsets(program))
+
+    def _table_offsets(self, program: Program) -> Mapping[str, int]:
+        """Compute where each table begins, among those of the kernel and its cold functions."""
+        tables = program.expanded.tables
+        sizes = [len(values) for values in tables.values()]
+        return dict(zip(tables, accumulate(sizes, initial=0), strict=False))
 
     def registers_in_memory(self, program: Program, target: Target) -> list[str]:
         looped = [block for block, inside in program.basic_blocks() if inside]
@@ -224,6 +248,22 @@ entry:
 
     def schedule(self, t: Tape, target: Target, memory: Memory) -> Tape:
         return spill_values(schedule_on_demand(t), GPU_REGISTERS[target.bits], memory)
+
+
+class GpuColdFunction(GpuThreads):
+    """Cold function of a GPU kernel (`cold_table.embedded_function`).
+
+    Parameters
+    ----------
+    offsets
+        Where each table of the kernel begins, by name.
+    """
+
+    def __init__(self, offsets: Mapping[str, int]) -> None:
+        self._offsets = offsets
+
+    def _table_offsets(self, program: Program) -> Mapping[str, int]:
+        return self._offsets
 
 
 class HostThread(GpuThreads):

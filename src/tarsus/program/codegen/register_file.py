@@ -58,7 +58,8 @@ class RegisterFile:
         self._work_size = sum(r.size for r in program.of_kind("temporary"))
         self._memory: dict[str, int] = {}
         self._memory_size = 0
-        for name in (*self.shell.registers_in_memory(program, target), SPILL):
+        in_memory = self.shell.registers_in_memory(program, target)
+        for name in (*(name for name in in_memory if name not in shared), SPILL):
             self._memory[name] = self._memory_size
             self._memory_size += program.sizes.get(name, 0)
         self._shared = offsets_of(program, shared)  # in %shared

@@ -69,9 +69,9 @@ def compile_kernel(
 
 def compile_thread(program: Program, bits: int) -> Kernel:
     """Compile the GPU kernel for this CPU; its arguments are those of `kernels.HostThread`."""
-    program, target, shell = program.expanded, Target(1, bits), HostThread()
+    target, shell = Target(1, bits), HostThread()
     signature = [ctypes.c_void_p] * 3 + [ctypes.c_int64] * 2
-    build = KernelBuild(program, target, shell, optimizes())
+    build = KernelBuild(program.expanded, target, shell, optimizes())  # the key of all its code
     emitter = partial(Emitter, program, target, shell, split_blocks=not build.optimized)
     return _load(build, signature, emitter, None)[0]
 

@@ -20,11 +20,12 @@ from tarsus.program.ir.program import Program
 from tarsus.program.run.llvm_options import for_few_registers
 
 CHIP, TRIPLE = "sm_90", "nvptx64-nvidia-cuda"
+KERNEL = "kernel"  # symbol
 
 
 @dataclass(frozen=True)
 class Resources:
-    """Resources of a kernel, as ptxas reports them.
+    """Resources of a kernel, as ptxas reports them; its cold functions count in `code` alone.
 
     Attributes
     ----------
@@ -38,7 +39,7 @@ class Resources:
     stack
         Bytes of the stack frame.
     code
-        Bytes of machine code.
+        Bytes of machine code, including cold functions.
     """
 
     registers: int
@@ -126,13 +127,14 @@ def resources(text: str, chip: str = CHIP, seconds: float | None = None) -> Reso
                 f"ptxas cannot assemble the kernel: {error.splitlines()[0]}", "ptxas"
             )
         code = _read_code_bytes(binary)
-    report = done.stdout + done.stderr
+    report = (done.stdout + done.stderr).partition(f"Function properties for {KERNEL}\n")[2]
+    hot = text.partition(f".entry {KERNEL}(")[2]
     return Resources(
         registers=_number(r"Used (\d+) registers", report),
         spill_stores=_number(r"(\d+) bytes spill stores", report),
         spill_loads=_number(r"(\d+) bytes spill loads", report),
-        planned_stores=_count_planned("st", text),
-        planned_loads=_count_planned("ld", text),
+        planned_stores=_count_planned("st", hot),
+        planned_loads=_count_planned("ld", hot),
         stack=_number(r"(\d+) bytes stack frame", report),
         code=code,
     )
@@ -150,7 +152,7 @@ def _number(pattern: str, text: str) -> int:
 
 
 def _read_code_bytes(binary: Path) -> int:
-    """Read the size of the code section of a cubin, an ELF file with 64-bit headers."""
+    """Read the size of the code sections of a cubin, an ELF file with 64-bit headers."""
     data = binary.read_bytes()
     table, entry, count, names = (
         int.from_bytes(data[a:b], "little") for a, b in ((40, 48), (58, 60), (60, 62), (62, 64))
@@ -160,9 +162,9 @@ def _read_code_bytes(binary: Path) -> int:
         offset = table + section * entry + first
         return int.from_bytes(data[offset : offset + width], "little")
 
-    strings = field(names, 24, 8)
+    strings, size = field(names, 24, 8), 0
     for section in range(count):
         begin = strings + field(section, 0, 4)
         if data[begin : data.index(b"\0", begin)].startswith(b".text."):
-            return field(section, 32, 8)
-    return 0
+            size += field(section, 32, 8)
+    return size

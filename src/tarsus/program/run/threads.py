@@ -80,9 +80,9 @@ class ThreadWorlds(Backend):
         self.launcher, self.arrays = launcher, launcher.arrays
         self.kernel = launcher.load(program, bits)
         self.data = self.arrays.zeros((record_size(program), worlds), self.dtype)
-        tables = [np.zeros(1), *program.tables.values()]
+        tables = [np.zeros(1), *program.expanded.tables.values()]
         self._tables = self.arrays.asarray(
-            np.concatenate(tables[bool(program.tables) :]).astype(self.dtype)
+            np.concatenate(tables[len(tables) > 1 :]).astype(self.dtype)
         )
         self._count = self.arrays.asarray(np.array([worlds], dtype=np.int64))
 
