@@ -45,8 +45,8 @@ def test_the_agreement_check_detects_a_wrong_program(monkeypatch: pytest.MonkeyP
 
 
 def pair(**options) -> list[tarsus.Simulation]:
-    """The same simulation on the processor and in threads."""
-    both = ({}, {"device": HostLauncher(), "precision": "float64"})
+    """The same simulation on the processor and in threads, where only feet touch by default."""
+    both = ({"contacts": "feet"}, {"device": HostLauncher(), "precision": "float64"})
     return [tarsus.Simulation("mini_cheetah", **OPTIONS | options | device) for device in both]
 
 

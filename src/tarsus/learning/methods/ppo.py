@@ -35,7 +35,7 @@ class PPO(Method):
     The resulting policy averages the weights of the last rounds, which is steadier than any of
     them.
 
-    The fields are the settings of the method; `tarsus list learners --parameters` explains them.
+    The fields are the settings of the method, which `tarsus learn --set NAME=VALUE` changes.
 
     References
     ----------
