@@ -28,7 +28,7 @@ def main(rounds: int = 80, seed: int = 0, trials: int = 20) -> float:
                 f"  speed error {error:.3f} m/s",
                 flush=True,
             )
-    policy = replace(learner.policy, about=TrainingSpec().metadata(env))
+    policy = replace(learner.policy, metadata=TrainingSpec().metadata(env))
     commands = draw_policy_trials(policy, trials, 10.0, seed=1)
     for law in ("moreau", "mujoco"):
         test = run_trials(policy, commands, law, env.dt, "plane")

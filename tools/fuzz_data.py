@@ -199,19 +199,19 @@ def change_log(data: bytes, chance: random.Random, evil: Path) -> bytes:
 def change_policy(data: bytes, chance: random.Random, evil: Path) -> bytes:
     """Change a policy in one to three places."""
     arrays: dict[str, Any] = dict(np.load(io.BytesIO(data)))
-    about = json.loads(str(arrays["about"]))
+    metadata = json.loads(str(arrays["metadata"]))
     for _ in range(chance.choice((1, 1, 1, 2, 3))):
         how, name = chance.random(), chance.choice(list(arrays))
         if how < 0.6:
-            if isinstance(about, dict) and "parameters" in about and chance.random() < 0.5:
-                about["parameters"] = change_json(about["parameters"], chance)
+            if isinstance(metadata, dict) and "parameters" in metadata and chance.random() < 0.5:
+                metadata["parameters"] = change_json(metadata["parameters"], chance)
             else:
-                about = change_json(about, chance)
-            if isinstance(about, dict) and chance.random() < 0.1:
+                metadata = change_json(metadata, chance)
+            if isinstance(metadata, dict) and chance.random() < 0.1:
                 kind = chance.choice(("task", "law", "terrain", "method", "robot"))
                 digest = hashlib.sha256(evil.read_bytes()).hexdigest()
-                about |= {kind: str(evil), "files": {kind: {"file": "x", "sha256": digest}}}
-            arrays["about"] = np.array(write_json(about, chance))
+                metadata |= {kind: str(evil), "files": {kind: {"file": "x", "sha256": digest}}}
+            arrays["metadata"] = np.array(write_json(metadata, chance))
         elif how < 0.7 and len(arrays) > 1:
             del arrays[name]
         elif how < 0.85:
@@ -276,7 +276,7 @@ def create_policy_readers(folder: Path) -> dict[str, Callable[[Path], object]]:
 
     def play(path: Path) -> None:
         policy = Policy.load(path)
-        lesson, _ = spec_from_metadata(policy.about)
+        lesson, _ = spec_from_metadata(policy.metadata)
         policy, ground = settled(policy, (), lesson.terrain)
         course = draw_policy_trials(policy, 2, 0.04, 0)
         if next(count) % PLAYED:

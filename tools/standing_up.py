@@ -26,7 +26,7 @@ SEED = 1000
 def run_trials(policy: Policy, law: str, dt: float, trials: int) -> tuple[np.ndarray, np.ndarray]:
     """Run the trials; return the initial tilts (trials,) in degrees, and whether each one stood."""
     # as they begin
-    worlds = trial_environment(policy, law, dt, str(policy.about["terrain"]), trials)
+    worlds = trial_environment(policy, law, dt, str(policy.metadata["terrain"]), trials)
     task = worlds.task
     assert isinstance(task, GetUp)
     course = draw_policy_trials(policy, trials, task.within + 2, SEED)
@@ -50,7 +50,7 @@ def main() -> None:
     """Print the success rate for each range of tilts."""
     policy = Policy.load(Path(sys.argv[1]))
     arguments = sys.argv[2:]
-    defaults = [policy.about["law"], policy.about["dt"], 1000]
+    defaults = [policy.metadata["law"], policy.metadata["dt"], 1000]
     law, dt, trials = [*arguments, *defaults[len(arguments) :]]
     tilt, stands = run_trials(policy, str(law), float(dt), int(trials))
     for low, high in pairwise(EDGES):

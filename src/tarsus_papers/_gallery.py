@@ -32,11 +32,12 @@ def gallery(experiments: Mapping[str, Experiment]) -> str:
 def _entry(name: str, experiment: Experiment) -> str:
     """Return the section of one experiment."""
     rows = "\n".join(
-        f"| `{part.name}` | {part.title} | {part.where or 'beyond the paper'} |"
+        f"| `{part.name}` | {part.title} | {part.location or 'beyond the paper'} |"
         for part in experiment.parts
     )
     return (
-        f"\n## `{name}`: {experiment.title}\n\n{experiment.paper.text()}\n\n{experiment.about}\n\n"
+        f"\n## `{name}`: {experiment.title}\n\n{experiment.paper.text()}\n\n"
+        f"{experiment.description}\n\n"
         f"```\ntarsus reproduce {name} --out {name}\n```\n\n"
         f"| part | what | in the paper |\n|---|---|---|\n{rows}\n"
     )

@@ -34,7 +34,7 @@ def _head(experiment: Experiment, record: Mapping[str, Any]) -> str:
     return (
         f"<header>\n<h1>{escape(experiment.title)}</h1>\n<p"
         f' class="dim">{escape(experiment.paper.text())}</p>\n'
-        f"<p>{escape(experiment.about)}</p>\n{shortened}</header>"
+        f"<p>{escape(experiment.description)}</p>\n{shortened}</header>"
     )
 
 
@@ -45,13 +45,13 @@ def _contents(parts: Sequence[Exhibit]) -> str:
 
 def _section(part: Exhibit, finding: Finding) -> str:
     """Return one part: description, picture, numbers and checks."""
-    where = f"In the paper: {part.where}." if part.where else "Beyond the paper."
+    location = f"In the paper: {part.location}." if part.location else "Beyond the paper."
     pieces = [
         (
             f'<section id="{part.name}">\n<h2>{escape(part.title)}</h2>\n<p class="dim'
-            f' small">{escape(where)}</p>'
+            f' small">{escape(location)}</p>'
         ),
-        f"<p>{escape(part.about)}</p>",
+        f"<p>{escape(part.description)}</p>",
     ]
     picture = part.draw(finding.data)
     if picture is not None:
@@ -74,7 +74,7 @@ def _build_rows(rows: Sequence[Row]) -> str:
             row.measured,
             _times(row.ratio),
             row.unit,
-            row.where,
+            row.location,
             row.comment,
         )
         for row in rows

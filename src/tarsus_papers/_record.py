@@ -39,7 +39,7 @@ def record(
             "parts": {
                 key: {
                     "title": parts[key].title,
-                    "where": parts[key].where,
+                    "location": parts[key].location,
                     "rows": [asdict(row) | {"ratio": row.ratio} for row in finding.rows],
                     "tables": [asdict(table) for table in finding.tables],
                     "checks": [asdict(check) for check in finding.checks],

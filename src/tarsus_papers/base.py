@@ -46,7 +46,7 @@ class Row:
         Measured number, in `unit`.
     unit
         SI unit; empty if dimensionless.
-    where
+    location
         Page, table or figure of the paper.
     comment
         Remark on the comparison.
@@ -56,7 +56,7 @@ class Row:
     published: float | None
     measured: float | None
     unit: str
-    where: str
+    location: str
     comment: str = ""
 
     @property
@@ -158,9 +158,9 @@ class Exhibit(ABC):
         Name for `--parts`.
     title
         Title on the page.
-    where
+    location
         Place in the paper; empty for what goes beyond it.
-    about
+    description
         Explanation of the measurement for a reader of the page.
     caption
         Caption of the picture.
@@ -170,8 +170,8 @@ class Exhibit(ABC):
 
     name: ClassVar[str]
     title: ClassVar[str]
-    where: ClassVar[str]
-    about: ClassVar[str]
+    location: ClassVar[str]
+    description: ClassVar[str]
     caption: ClassVar[str] = ""
     needs: ClassVar[tuple[str, ...]] = ()
 
@@ -194,7 +194,7 @@ class Experiment:
         Title of the page.
     paper
         The paper.
-    about
+    description
         Explanation of the simulation for a reader of the page.
     parts
         The parts in reading order.
@@ -202,7 +202,7 @@ class Experiment:
 
     title: str
     paper: Reference
-    about: str
+    description: str
     parts: tuple[Exhibit, ...]
 
     def select(self, names: Sequence[str]) -> tuple[Exhibit, ...]:

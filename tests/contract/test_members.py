@@ -238,10 +238,10 @@ def test_a_scene_declares_its_requirements_and_tolerances(name: str) -> None:
 @pytest.mark.parametrize("name", tarsus_papers.names())
 def test_an_experiment_documents_its_quantities(name: str) -> None:
     experiment = tarsus_papers.load(name)
-    assert experiment.paper.text() and experiment.about
+    assert experiment.paper.text() and experiment.description
     parts = [part.name for part in experiment.parts]
     assert parts and len(set(parts)) == len(parts)
-    assert all(set(part.needs) <= set(parts) and part.about for part in experiment.parts)
+    assert all(set(part.needs) <= set(parts) and part.description for part in experiment.parts)
 
 
 @pytest.mark.parametrize("name", COMMANDS)

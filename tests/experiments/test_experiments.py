@@ -115,7 +115,7 @@ def test_the_json_is_the_record(made: tuple[str, Path, dict[str, Any]]) -> None:
 class First(Exhibit):
     """Part that others depend on."""
 
-    name, title, where, about = "first", "First <&>", "Table 9", "about"
+    name, title, location, description = "first", "First <&>", "Table 9", "about"
 
     def measure(self, task: Task) -> Finding:
         return Finding(
@@ -126,7 +126,7 @@ class First(Exhibit):
 class Second(Exhibit):
     """Part that depends on the first."""
 
-    name, title, where, about, needs = "second", "Second", "", "about", ("first",)
+    name, title, location, description, needs = "second", "Second", "", "about", ("first",)
 
     def measure(self, task: Task) -> Finding:
         x = task.findings["first"].data["x"]

@@ -45,7 +45,7 @@ class Cite(Command):
                 continue
             for cited in citation:
                 entries[cited.reference.key] = cited.reference
-                location = f" ({cited.where})" if cited.where else ""
+                location = f" ({cited.location})" if cited.location else ""
                 used.setdefault(cited.reference.key, []).append(f"{part}{location}")
         if self.json:
             cited = [

@@ -290,7 +290,7 @@ def _print_ranking(ranking: LawRanking) -> None:
     for law in ranking.laws:
         behind = f"{law.excess[0]:.3g} ({law.excess[1]:.3g} .. {law.excess[2]:.3g})"
         limits = interval(law.low, law.high, 4, " .. ")
-        name = f"{short_name(law.law)} *" if law.as_good else short_name(law.law)
+        name = f"{short_name(law.law)} *" if law.is_indistinguishable else short_name(law.law)
         rows.append(
             [name, f"{law.error:.4g}", limits, behind, str(law.parameters), f"{law.dt:.3g}"]
         )

@@ -192,7 +192,7 @@ class Learn(Command):
             record = {
                 "rounds": result.rounds,
                 "resumed": result.resumed,
-                "seconds": result.spent,
+                "seconds": result.training_time,
                 "lesson": asdict(lesson),
                 "interrupted": result.stopped,
                 "notices": result.warnings,
@@ -205,7 +205,7 @@ class Learn(Command):
         if result.resumed:
             print(f"resumed after round {result.resumed}")
         if result.last is not None:
-            print(round_line(result.last, result.spent, result.units))
+            print(round_line(result.last, result.training_time, result.units))
         for notice in result.warnings:
             print(f"warning: {notice}")
         for file in files:

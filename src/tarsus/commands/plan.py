@@ -58,8 +58,8 @@ class PlanCommand(Command):
 
     Each plan samples around the last one and simulates all samples in one compiled call. It takes
     effect `--delay` after the state that it started from, by default one control period later. A
-    plan that takes longer misses its deadline, which is reported. With --still, simulated time
-    pauses while planning. The exit code is 1 if the robot falls.
+    plan that takes longer misses its deadline, which is reported. With
+    --pause-while-planning, plans have no delay. The exit code is 1 if the robot falls.
     """
 
     position: ClassVar[int] = 53
@@ -110,7 +110,7 @@ class PlanCommand(Command):
     delay: Number = None
     """Time in s from the state that a plan starts from to its first torque. (default: one control
     period)"""
-    still: Flag = False
+    pause_while_planning: Flag = False
     """Pause simulated time while planning, so that plans have no delay."""
     seed: Annotated[int, argument("NUMBER")] = 0
     """Seed of the samples."""
@@ -133,9 +133,10 @@ class PlanCommand(Command):
     def execute(self) -> int:
         from tarsus.planning.closed_loop import run
 
-        if self.still and self.delay is not None:
+        if self.pause_while_planning and self.delay is not None:
             raise IncompatibleOptions(
-                "--still cannot be combined with --delay: give one of them.", "--still"
+                "--pause-while-planning cannot be combined with --delay: give one of them.",
+                "--pause-while-planning",
             )
         for flag, value, least in (("--seed", self.seed, 0), ("--seeds", self.seeds, 1)):
             if value < least:
@@ -200,7 +201,9 @@ class PlanCommand(Command):
         settings = collect_settings(self.set)
         parts = set_parameters(parts, settings)
         timing = parts["timing"]
-        if not self.still and not any(s.startswith(("delay=", "timing.delay=")) for s in settings):
+        if not self.pause_while_planning and not any(
+            s.startswith(("delay=", "timing.delay=")) for s in settings
+        ):
             timing = replace(timing, delay=timing.period if self.delay is None else self.delay)
         # planner, with its commands
         planner = Planner(

@@ -109,7 +109,7 @@ class Play(Command):
             raise InvalidValue(f"--seed must be at least 0, not {self.seed}.", "--seed")
         settings = collect_settings(self.set)
         policy = Policy.load(self.folder)
-        lesson, _ = spec_from_metadata(policy.about)
+        lesson, _ = spec_from_metadata(policy.metadata)
         policy, ground = with_settings(policy, settings, self.terrain or lesson.terrain)
         laws, dts = self._select_laws(lesson), self._select_dts(lesson)
         logged_law = next((law for law in laws if law != PEER), None)

@@ -77,7 +77,7 @@ class Render(Command):
     """Angle of the camera above the horizontal. (default: 14, or 30 for a grid of robots)"""
     distance: Number = None
     """Distance of the camera, in robot lengths. (default: 2.7)"""
-    still: Flag = False
+    fixed_camera: Flag = False
     """Keep the camera still instead of following the robot."""
     hide_forces: Flag = False
     """Hide contact forces and friction cones."""
@@ -149,7 +149,7 @@ class Render(Command):
             float(np.deg2rad(self.azimuth)),
             None if self.elevation is None else float(np.deg2rad(self.elevation)),
             CAMERA_DISTANCE if self.distance is None else self.distance,
-            follow=not self.still,
+            follow=not self.fixed_camera,
             forces=not self.hide_forces,
             spacing=self.spacing,
         )

@@ -36,7 +36,7 @@ def draw_ranking(result: LawRanking) -> Figure:
     figure = Figure(figsize=(10, 1.2 + 0.36 * len(result.laws)), layout="constrained")
     axes = figure.subplots()
     for k, law in enumerate(result.laws):
-        color = GREEN if law.law == result.chosen else BLUE if law.as_good else GRAY
+        color = GREEN if law.law == result.chosen else BLUE if law.is_indistinguishable else GRAY
         axes.plot([law.low, law.high], [k, k], color=color, lw=3, solid_capstyle="butt")
         axes.plot(law.error, k, "o", color=color, ms=6)
     labels = [f"{law.law} ({law.parameters})" for law in result.laws]

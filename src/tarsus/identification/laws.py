@@ -66,7 +66,7 @@ class RankedLaw:
         Parameters fitted to all windows.
     dt
         Step size, in s.
-    as_good
+    is_indistinguishable
         Whether the data cannot distinguish it from the best.
     """
 
@@ -78,7 +78,7 @@ class RankedLaw:
     parameters: int
     values: dict[str, float]
     dt: float
-    as_good: bool = False
+    is_indistinguishable: bool = False
 
 
 @dataclass(frozen=True)
@@ -274,6 +274,6 @@ def _rank(
     laws = []
     for law, error in order:
         behind = mean_interval(error - best_errors, RESAMPLES, seed)
-        laws.append(replace(law, excess=behind, as_good=bool(behind[1] <= 0)))
-    good = [law for law in laws if law.as_good]
+        laws.append(replace(law, excess=behind, is_indistinguishable=bool(behind[1] <= 0)))
+    good = [law for law in laws if law.is_indistinguishable]
     return tuple(laws), min(good, key=lambda law: (law.parameters, law.error)).law

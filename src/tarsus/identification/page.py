@@ -68,7 +68,7 @@ def build_page(result: Identification) -> str:
 def build_ranking_page(result: LawRanking) -> str:
     """Build the page of a ranking: laws in order, their parameters, and laws that failed."""
     # recommendation
-    good = [law.law for law in result.laws if law.as_good]
+    good = [law.law for law in result.laws if law.is_indistinguishable]
     why = (
         "its error is the smallest, and the data distinguish it from all others."
         if len(good) == 1
@@ -85,7 +85,7 @@ def build_ranking_page(result: LawRanking) -> str:
     # table of errors
     rows = [
         [
-            law.law + (" *" if law.as_good else ""),
+            law.law + (" *" if law.is_indistinguishable else ""),
             f"{law.error:.3g}",
             f"{law.low:.3g} to {law.high:.3g}",
             f"{law.excess[0]:.3g}",

@@ -51,7 +51,7 @@ def record_log(
         Terrain, or its name.
     """
     # environment and commands
-    worlds = trial_environment(policy, law, dt or policy.about["dt"], terrain)
+    worlds = trial_environment(policy, law, dt or policy.metadata["dt"], terrain)
     controller = TaskController(policy, worlds)
     commands = {name: float(np.mean(ends)) for name, ends in worlds.task.commands().items()}
     controller.set_command(commands | dict(command or {}))

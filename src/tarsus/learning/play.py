@@ -78,15 +78,15 @@ def trial_environment(
     InvalidFile
         If the policy does not fit its robot or task.
     """
-    spec, gains = spec_from_metadata(policy.about)
+    spec, gains = spec_from_metadata(policy.metadata)
     no_events = {"command_interval": NEVER, "push_interval": NEVER, "episode": NEVER}
-    task = replace(task_from_metadata(policy.about), push=0.0, levels=(1.0, 1.0), **no_events)
+    task = replace(task_from_metadata(policy.metadata), push=0.0, levels=(1.0, 1.0), **no_events)
     # the servo gains of the training, one per motor
     motors = len(spec.standing_robot().actuators)
     if len(gains.kp) != motors:
         raise InvalidFile(
             f"this policy has gains for {len(gains.kp)} motors, but {spec.robot} has {motors}.",
-            "about.gains",
+            "metadata.gains",
         )
     environment = Environment(
         *(
@@ -131,21 +131,23 @@ def with_settings(
     ground = resolve.resolve_terrain(terrain)
     if not settings:
         return policy, ground
-    task = task_from_metadata(policy.about)
+    task = task_from_metadata(policy.metadata)
     changed, ground = set_parameters({"task": task, "terrain": ground}, settings).values()
     for text in settings:
         name = text.partition("=")[0].rpartition(".")[2]
         if name in NO_EFFECT and name in declared_fields(type(task)):
             raise Unsupported(f"{name} has no effect on playing a policy: {NO_EFFECT[name]}.", name)
-    changed = changed.fit(spec_from_metadata(policy.about)[0].standing_robot())
-    return replace(policy, about={**policy.about, PARAMETERS: task_parameters(changed)}), ground
+    changed = changed.fit(spec_from_metadata(policy.metadata)[0].standing_robot())
+    return replace(
+        policy, metadata={**policy.metadata, PARAMETERS: task_parameters(changed)}
+    ), ground
 
 
 def draw_policy_trials(policy: Policy, trials: int, seconds: float, seed: int) -> Trials:
     """Draw trials of the task of a policy."""
-    robot = spec_from_metadata(policy.about)[0].standing_robot()
+    robot = spec_from_metadata(policy.metadata)[0].standing_robot()
     return draw_trials(
-        task_from_metadata(policy.about), len(robot.actuators), trials, seconds, seed
+        task_from_metadata(policy.metadata), len(robot.actuators), trials, seconds, seed
     )
 
 

@@ -31,11 +31,11 @@ ARRAYS = {  # arrays of a policy file: NumPy kinds, and number of dimensions
     "sizes": ("iu", 1),
     "free_weights": ("iu", 0),
     **dict.fromkeys(("weights", "mean", "deviation"), ("f", 1)),
-    "about": ("U", 0),
+    "metadata": ("U", 0),
 }
 NAME = TextRule(longest=4096)
 GAINS = ListRule(NumberRule(0, 1e9), max_items=10_000)
-ABOUT = TableRule(  # metadata, as from `TrainingSpec.metadata`
+METADATA = TableRule(  # metadata, as from `TrainingSpec.metadata`
     {
         **dict.fromkeys(("task", "robot", "law", "terrain", "method"), NAME),
         "dt": NumberRule(1e-6, 0.1),
@@ -78,7 +78,7 @@ class Policy:
         Its weights, shape (count,).
     scale : ObservationScale
         Scale of the observations.
-    about : dict
+    metadata : dict
         Metadata: task, robot, law, dt and servo gains of the training, as JSON values.
 
     Examples
@@ -100,7 +100,7 @@ class Policy:
     network: Network
     weights: Array
     scale: ObservationScale
-    about: Mapping[str, Any] = field(default_factory=dict)
+    metadata: Mapping[str, Any] = field(default_factory=dict)
 
     def __call__(self, observation: Any) -> Array:
         """Compute actions without noise, shape (..., n), for observations, shape (..., k)."""
@@ -117,7 +117,7 @@ class Policy:
                 free_weights=np.array(self.network.free_weights),
                 mean=self.scale.mean,
                 deviation=self.scale.deviation,
-                about=np.array(json_text(self.about)),
+                metadata=np.array(json_text(self.metadata)),
             )
 
     @classmethod
@@ -185,8 +185,8 @@ def _check_arrays(kind: type[Policy], arrays: Mapping[str, NDArray[Any]]) -> Pol
             raise InvalidFile(f"{name} must have the shape {sizes[:1]}.", name)
     if not (numbers["deviation"] > 0).all():
         raise InvalidFile("deviation must be above 0.", "deviation")
-    about = parse_json("about", str(arrays["about"]))
-    JsonValueRule().check("about", about)
-    ABOUT.check("about", about)
+    metadata = parse_json("metadata", str(arrays["metadata"]))
+    JsonValueRule().check("metadata", metadata)
+    METADATA.check("metadata", metadata)
     scale = ObservationScale(numbers["mean"], numbers["deviation"])
-    return kind(network, numbers["weights"], scale, about)
+    return kind(network, numbers["weights"], scale, metadata)

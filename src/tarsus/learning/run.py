@@ -31,18 +31,18 @@ class StopCondition:
         Rounds of all runs together; None: no limit.
     seconds
         Training time of all runs together, in s; None: no limit.
-    every
+    checkpoint_interval
         Time between checkpoints, in s; 0: one after each round.
     """
 
     rounds: int | None = None
     seconds: float | None = None
-    every: float = CHECKPOINT_INTERVAL
+    checkpoint_interval: float = CHECKPOINT_INTERVAL
 
-    def is_reached(self, rounds: int, spent: float) -> bool:
+    def is_reached(self, rounds: int, training_time: float) -> bool:
         """Return whether training ends after these rounds and seconds."""
         return (self.rounds is not None and rounds >= self.rounds) or (
-            self.seconds is not None and spent >= self.seconds
+            self.seconds is not None and training_time >= self.seconds
         )
 
 
@@ -56,7 +56,7 @@ class TrainingResult:
         The policy, as it was saved.
     rounds
         Rounds so far.
-    spent
+    training_time
         Training time of all runs together, in s.
     resumed
         Round from which this run resumed.
@@ -74,7 +74,7 @@ class TrainingResult:
 
     policy: Policy
     rounds: int
-    spent: float
+    training_time: float
     resumed: int
     last: Round | None
     warnings: tuple[WarningRecord, ...]
@@ -87,7 +87,7 @@ def learn(
     spec: TrainingSpec,
     out: str | Path,
     until: StopCondition,
-    on_round: Callable[[Round, float], None] = lambda result, spent: None,
+    on_round: Callable[[Round, float], None] = lambda result, training_time: None,
     threads: int = 1,
     device: Device = "cpu",
 ) -> TrainingResult:
@@ -126,7 +126,7 @@ def learn(
         environment = spec.create_environment(threads, device)
         learner = spec.task_and_method()[1].create_learner(environment, spec.seed)
         folder.bind(asdict(spec))  # only now, because the robot might not suit the task
-        about, checkpoint, before = spec.metadata(environment), folder.checkpoint(), 0.0
+        metadata, checkpoint, before = spec.metadata(environment), folder.checkpoint(), 0.0
         if checkpoint is not None:
             spent_before = (
                 checkpoint[SPENT].item()
@@ -136,27 +136,27 @@ def learn(
             NumberRule(0, 1e12).check(SPENT, spent_before)
             before = float(spent_before or 0.0)
             learner.restore(checkpoint)
-        resumed, last, spent = learner.rounds, None, before
+        resumed, last, training_time = learner.rounds, None, before
         folder.rewind(resumed)
 
         def save() -> Policy:
-            policy = replace(learner.policy, about=about)
+            policy = replace(learner.policy, metadata=metadata)
             policy.save(folder.path / POLICY)
-            folder.save_checkpoint(learner.state(), spent)
+            folder.save_checkpoint(learner.state(), training_time)
             return policy
 
         # round by round
         saved = perf_counter()
-        while not interrupted() and not until.is_reached(learner.rounds, spent):
+        while not interrupted() and not until.is_reached(learner.rounds, training_time):
             last = learner.run_round()
             now = perf_counter()
-            spent = before + now - started
-            folder.append({"seconds": spent} | asdict(last))
-            on_round(last, spent)
-            if now - saved >= until.every:
+            training_time = before + now - started
+            folder.append({"seconds": training_time} | asdict(last))
+            on_round(last, training_time)
+            if now - saved >= until.checkpoint_interval:
                 save()
                 saved = now
         policy = save()
-        stopped = interrupted() and not until.is_reached(learner.rounds, spent)
+        stopped = interrupted() and not until.is_reached(learner.rounds, training_time)
     rest = tuple(one_per_code(environment.warnings)), stopped, environment.measures, folder.curve()
-    return TrainingResult(policy, learner.rounds, spent, resumed, last, *rest)
+    return TrainingResult(policy, learner.rounds, training_time, resumed, last, *rest)

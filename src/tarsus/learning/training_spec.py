@@ -17,7 +17,7 @@ from tarsus.environments.environment import Environment
 from tarsus.errors import IncompatibleOptions, InvalidFile, TarsusWarning, WarningRecord
 from tarsus.files import json_value
 from tarsus.learning.methods.base import Method
-from tarsus.learning.policy import ABOUT
+from tarsus.learning.policy import METADATA
 from tarsus.simulation import default_controller, file_material, resolve
 from tarsus.simulation.device import Device
 from tarsus.simulation.part_parameters import set_parameters
@@ -158,9 +158,9 @@ def spec_from_metadata(metadata: Mapping[str, Any]) -> tuple[TrainingSpec, Gains
             " `tarsus learn TASK --out DIR` wrote.",
             missing[0],
         )
-    ABOUT.check("about", metadata)
+    METADATA.check("metadata", metadata)
     if len(metadata["gains"]["kp"]) != len(metadata["gains"]["kd"]):
-        raise InvalidFile("about.gains must have equal numbers of kp and kd.", "about.gains")
+        raise InvalidFile("metadata.gains must have equal numbers of kp and kd.", "metadata.gains")
     names = {f.name for f in fields(TrainingSpec)}
     given = {name: value for name, value in metadata.items() if name in names}
     given["settings"] = tuple(given.get("settings", ()))

@@ -32,7 +32,7 @@ from tarsus.policies.importers.tarsus import CONTRACT_KEY
 Array = NDArray[np.float64]
 OPSET = 17
 IR_VERSION = 8  # version of the file format for OPSET
-ABOUT_KEY = "tarsus"  # metadata key of the training specification
+METADATA_KEY = "tarsus"  # metadata key of the training specification
 JOINT_TERMS = ("joint_pos_rel", "joint_vel")
 ACTION_TERM, CLOCK_TERM = "last_action", "sin_phase"
 REFERENCE_TOLERANCE = 1e-9  # rad: largest error of the reference motion in the graph
@@ -106,7 +106,10 @@ def serialize(policy: Policy) -> bytes:
     """Serialize a policy and its contract as the bytes of an ONNX file."""
     onnx_package()
     environment = trial_environment(
-        policy, str(policy.about["law"]), float(policy.about["dt"]), str(policy.about["terrain"])
+        policy,
+        str(policy.metadata["law"]),
+        float(policy.metadata["dt"]),
+        str(policy.metadata["terrain"]),
     )
     work, robot = environment.work, environment.robot
     parts = _find_parts(work)
@@ -118,7 +121,7 @@ def serialize(policy: Policy) -> bytes:
 
     metadata = {
         CONTRACT_KEY: policy_toml.to_toml(contract, Path()),
-        ABOUT_KEY: json_text(policy.about),
+        METADATA_KEY: json_text(policy.metadata),
     }
     helper.set_model_props(model, metadata)
     checker.check_model(model)
@@ -155,7 +158,7 @@ def _build_contract(
     policy: Policy, work: ControlPlan, robot: Robot, terms: tuple[Term, ...]
 ) -> Contract:
     """Build the contract of the exported network."""
-    spec, gains = policy.about, work.gains
+    spec, gains = policy.metadata, work.gains
     posture = work.stand[actuated_indices(robot)[0]]
     bodies = [robot.joint_index(motor.joint) for motor in robot.actuators]
     ranges = list(work.task.commands().values())

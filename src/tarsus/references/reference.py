@@ -75,16 +75,16 @@ class CitedPlace:
     ----------
     reference
         The reference.
-    where
+    location
         Equations, section, table or pages; empty for the whole reference.
     """
 
     reference: Reference
-    where: str = ""
+    location: str = ""
 
     def text(self) -> str:
         """Format the citation for prose: "Gehring 2014, Eqns. (2)-(18)"."""
-        return f"{self.reference.name}, {self.where}" if self.where else self.reference.name
+        return f"{self.reference.name}, {self.location}" if self.location else self.reference.name
 
 
 # Source of something: places in publications, or a sentence for unpublished work

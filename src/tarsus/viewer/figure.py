@@ -84,8 +84,11 @@ def save(figure: Figure, path: Path) -> None:
 
 def shorten(names: Sequence[str]) -> list[str]:
     """Shorten names to MAX_NAME characters; number them if two would become equal."""
-    half = (MAX_NAME - 1) // 2
-    cut = [n if len(n) <= MAX_NAME else f"{n[: MAX_NAME - 1 - half]}…{n[-half:]}" for n in names]
+    tail_length = (MAX_NAME - 1) // 2
+    cut = [
+        n if len(n) <= MAX_NAME else f"{n[: MAX_NAME - 1 - tail_length]}…{n[-tail_length:]}"
+        for n in names
+    ]
     if len(set(cut)) < len(set(names)):
         cut = [f"{n[: MAX_NAME - 4]}… {k + 1}" for k, n in enumerate(names)]
     return [_escape(name) for name in cut]

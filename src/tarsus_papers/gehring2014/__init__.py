@@ -18,7 +18,7 @@ from tarsus_papers.gehring2014.table1 import Table1
 EXPERIMENT = Experiment(
     title="StarlETH with hard and compliant contact: the evaluation of 2014 repeated",
     paper=GEHRING_2014,
-    about=(
+    description=(
         "The paper compares hard contact, solved by projected Jacobi (JOR) and Gauss-Seidel"
         " (SOR) iterations, with spring-damper contact, on a quadruped robot that stands and trots."
         " Every number in the paper is shown next to the one measured with Tarsus. References to"

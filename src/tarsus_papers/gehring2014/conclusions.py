@@ -20,8 +20,8 @@ class Conclusions(Exhibit):
 
     name: ClassVar[str] = "conclusions"
     title: ClassVar[str] = "The paper's conclusions, confirmed or not"
-    where: ClassVar[str] = "sections Computation Speed, Accuracy and Conclusion"
-    about: ClassVar[str] = (
+    location: ClassVar[str] = "sections Computation Speed, Accuracy and Conclusion"
+    description: ClassVar[str] = (
         "Each statement is decided by the numbers measured above, with a rule fixed in advance. A"
         " refutation is valid for this implementation: generated code for one robot, with the"
         " contact problem solved using the Delassus matrix, starting from the impulses of the last"

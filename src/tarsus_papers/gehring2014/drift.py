@@ -43,8 +43,8 @@ class Drift(Exhibit):
 
     name: ClassVar[str] = "drift"
     title: ClassVar[str] = "Drift: sinking speed of the feet while standing"
-    where: ClassVar[str] = "section Accuracy"
-    about: ClassVar[str] = (
+    location: ClassVar[str] = "section Accuracy"
+    description: ClassVar[str] = (
         "Hard contact is solved for velocities, so that the residual velocity of a foot permitted"
         " by the tolerance accumulates. The robot stands for 60 s after it has settled for 5 s; the"
         " drift is the change in height of the foot that moves most. The paper finds about"
@@ -133,7 +133,7 @@ def _build_rows(drifts: dict[str, dict[str, list[float]]]) -> list[Row]:
             PUBLISHED,
             by_dt[f"{1e3 * DT:g}"][k],
             "µm/min",
-            Drift.where,
+            Drift.location,
             _start_comment(method),
         )
         for method, by_dt in drifts.items()

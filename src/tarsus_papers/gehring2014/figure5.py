@@ -36,8 +36,8 @@ class Figure5(Exhibit):
 
     name: ClassVar[str] = "figure5"
     title: ClassVar[str] = "Figure 5: normal force of the left fore foot"
-    where: ClassVar[str] = "Figure 5, section Accuracy"
-    about: ClassVar[str] = (
+    location: ClassVar[str] = "Figure 5, section Accuracy"
+    description: ClassVar[str] = (
         "One cycle of the steady trot at 1.25 Hz with the controller at 400 Hz. A force is the"
         " impulse of one simulation step divided by the step. The paper finds that hard and"
         " compliant forces agree, that the lightly damped spring oscillates, and that ten times"

@@ -32,8 +32,8 @@ class Figure6(Exhibit):
 
     name: ClassVar[str] = "figure6"
     title: ClassVar[str] = "Figure 6: prox iterations and the limit of alpha"
-    where: ClassVar[str] = "Figure 6 and Table 1, section Computation Speed"
-    about: ClassVar[str] = (
+    location: ClassVar[str] = "Figure 6 and Table 1, section Computation Speed"
+    description: ClassVar[str] = (
         "Every step of one trotting cycle is repeated with each alpha from the same start,"
         " including the warm start, in one batch. The iteration ends when all impulses change by"
         " less than the fraction 1e-6 plus 1e-6 N s, or after the maximum number of iterations"

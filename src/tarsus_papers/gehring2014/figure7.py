@@ -30,8 +30,8 @@ class Figure7(Exhibit):
 
     name: ClassVar[str] = "figure7"
     title: ClassVar[str] = "Figure 7: computation time of one step"
-    where: ClassVar[str] = "Figure 7 and Table 1, section Computation Effort for One Time Step"
-    about: ClassVar[str] = (
+    location: ClassVar[str] = "Figure 7 and Table 1, section Computation Effort for One Time Step"
+    description: ClassVar[str] = (
         "The program of the step is compiled with time stamps: the processor's cycle counter is"
         " read between the sections, and all results of a section are stored before and loaded"
         " after the reading. 25 trotting cycles (20 s) are simulated in closed loop, several times"

@@ -41,8 +41,8 @@ class Joints(Exhibit):
 
     name: ClassVar[str] = "joints"
     title: ClassVar[str] = "Drift of the bilateral constraints while trotting"
-    where: ClassVar[str] = "section Accuracy"
-    about: ClassVar[str] = (
+    location: ClassVar[str] = "section Accuracy"
+    description: ClassVar[str] = (
         "In extended and maximal coordinates the cut joints are constraints on velocities, so that"
         " their two sides drift apart. The paper finds about 0.59 µm/min while trotting and does"
         " not state in which coordinates. We measure the change of the distance vector between the"

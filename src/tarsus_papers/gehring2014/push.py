@@ -69,8 +69,8 @@ class Push(Exhibit):
 
     name: ClassVar[str] = "push"
     title: ClassVar[str] = "Push: falls on the side"
-    where: ClassVar[str] = "section Robustness and Ease of Use"
-    about: ClassVar[str] = (
+    location: ClassVar[str] = "section Robustness and Ease of Use"
+    description: ClassVar[str] = (
         "The trunk of the standing robot is pushed horizontally for 0.1 s, 0.1 m above its center,"
         " with 400 to 1000 N (40 to 100 N s) from all sides. All feet, joints and corners of the"
         " trunk can touch the ground. The controller keeps holding the joints. The robot counts as"

@@ -64,8 +64,8 @@ class Scaling(Exhibit):
 
     name: ClassVar[str] = "scaling"
     title: ClassVar[str] = "Scaling: more degrees of freedom, more contacts"
-    where: ClassVar[str] = ""
-    about: ClassVar[str] = (
+    location: ClassVar[str] = ""
+    description: ClassVar[str] = (
         "The paper does not investigate how its method scales. A centipede (a rigid trunk with 2 to"
         f" 16 legs of three hinges) settles with joint servos for {STEPS} steps of 2.5 ms. The"
         f" contact problem is solved by SOR with alpha {ALPHA:g} and tolerance 1e-6, and the"

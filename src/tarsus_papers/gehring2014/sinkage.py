@@ -18,8 +18,8 @@ class Sinkage(Exhibit):
 
     name: ClassVar[str] = "sinkage"
     title: ClassVar[str] = "Sinkage: penetration depth of the feet while trotting"
-    where: ClassVar[str] = "section Accuracy"
-    about: ClassVar[str] = (
+    location: ClassVar[str] = "section Accuracy"
+    description: ClassVar[str] = (
         "The springs of 30 kN/m are compressed under a trotting robot, in the paper by about"
         " 4.4 mm. We measure the mean and the largest depth of the feet during stance; two feet"
         " that carry the weight at rest are W / (2 c_N) deep. With hard contact a foot gets as deep"

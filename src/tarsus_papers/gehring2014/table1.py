@@ -35,8 +35,8 @@ class Table1(Exhibit):
 
     name: ClassVar[str] = "table1"
     title: ClassVar[str] = "Table 1: speed of the eleven configurations"
-    where: ClassVar[str] = "Table 1; the step rule in section Overall Computation Effort"
-    about: ClassVar[str] = (
+    location: ClassVar[str] = "Table 1; the step rule in section Overall Computation Effort"
+    description: ClassVar[str] = (
         "Evaluations (simulation steps) per second on one thread, one world at a time, and the"
         " real-time factor with one step of 2.5 ms per control update for hard contact and two of"
         " 1.25 ms for compliant contact. The steps of one trotting cycle are recorded in closed"

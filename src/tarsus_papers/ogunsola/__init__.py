@@ -14,7 +14,7 @@ from tarsus_papers.ogunsola.steppers import Steppers
 EXPERIMENT = Experiment(
     title="HyQ dropped on rigid ground: contact forces and impulsive forces, measured again",
     paper=OGUNSOLA,
-    about=(
+    description=(
         "The paper models hard frictionless contact of HyQ's feet: contact forces from a linear"
         " complementarity problem (3), impulses where a foot lands (4), and a propagator over"
         " exchangeable steppers. It shows two drops as pictures and gives no number beyond their"

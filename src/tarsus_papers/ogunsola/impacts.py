@@ -31,8 +31,8 @@ class ImpactsPart(Exhibit):
 
     name: ClassVar[str] = "impacts"
     title: ClassVar[str] = "Impulses at contact gain"
-    where: ClassVar[str] = "Eqn. (4)"
-    about: ClassVar[str] = (
+    location: ClassVar[str] = "Eqn. (4)"
+    description: ClassVar[str] = (
         "By Eqn. (4) the momentum of all joints changes by T Lambda, and the normal velocities of"
         " the contacts are reversed, zeta+ = -e zeta-. As printed, it is an equality for all closed"
         " contacts: if one foot lands while others stand, it may pull these. Here Lambda >= 0 and"

@@ -21,8 +21,8 @@ class Lcp(Exhibit):
 
     name: ClassVar[str] = "lcp"
     title: ClassVar[str] = "The linear complementarity problem of contact forces"
-    where: ClassVar[str] = "Eqn. (3)"
-    about: ClassVar[str] = (
+    location: ClassVar[str] = "Eqn. (3)"
+    description: ClassVar[str] = (
         "Eqn. (3) requires separation accelerations M lambda + d and forces lambda of the feet that"
         " are not negative and complementary. Each step without an impact is checked with the"
         " logged motion only: the normal velocity of a foot at the end of the step, from"

@@ -70,8 +70,8 @@ class OtherRobots(Exhibit):
 
     name: ClassVar[str] = "robots"
     title: ClassVar[str] = "Other robots and surfaces"
-    where: ClassVar[str] = ""
-    about: ClassVar[str] = (
+    location: ClassVar[str] = ""
+    description: ClassVar[str] = (
         "The paper calls its classes a template for other robots. Mini Cheetah, StarlETH and a"
         " three-legged robot from a URDF file fall 0.3 m with free legs and the body rotated by 5"
         " degrees about y, with e 0 and 0.5. They fall onto a plane; the last one also falls into"

@@ -31,7 +31,7 @@ from tarsus_papers.ogunsola.outcome import DropOutcome
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-PLACE = "section Results"
+LOCATION = "section Results"
 AXES = "xyz"
 MIN_SHOWN = 0.005  # of the largest impulse: smaller ones are not drawn
 SETTINGS = (
@@ -45,7 +45,7 @@ SETTINGS = (
 class _Drop(Exhibit):
     """Base class of the two scenarios."""
 
-    where: ClassVar[str] = PLACE
+    location: ClassVar[str] = LOCATION
     scenario: ClassVar[Scenario]
 
     def measure(self, task: Task) -> Finding:
@@ -77,8 +77,11 @@ class _Drop(Exhibit):
         rotated = "trunk" if scenario.trunk else "ground"
         measured = angle if scenario.trunk else float(np.rad2deg(np.arctan2(-up[0], up[2])))
         return [
-            Row("lowest foot above the ground", scenario.height, height, "m", PLACE),
-            Row(f"{rotated} rotated about y", float(np.rad2deg(angle_set)), measured, "deg", PLACE),
+            Row("lowest foot above the ground", scenario.height, height, "m", LOCATION),
+            Row(
+                f"{rotated} rotated about y",
+                *(float(np.rad2deg(angle_set)), measured, "deg", LOCATION),
+            ),
             Row(
                 "first landing", None, scenario.fall + free.landing, "s", "",
                 f"closed form sqrt(2 h / g) = {scenario.fall:.6f} s",
@@ -137,7 +140,7 @@ class Scenario1(_Drop):
     name: ClassVar[str] = "scenario1"
     title: ClassVar[str] = "Scenario 1: feet 1 m high, trunk rotated by 5 degrees"
     scenario: ClassVar[Scenario] = TILTED_TRUNK
-    about: ClassVar[str] = (
+    description: ClassVar[str] = (
         "HyQ is released with its feet 1 m above level ground and its trunk rotated by 5 degrees"
         " about the y axis. The fore feet land first, then the hind feet. Each landing is an impact"
         " by Eqn. (4); between impacts the contact forces follow from the LCP (3). Without friction"
@@ -173,7 +176,7 @@ class Scenario2(_Drop):
     name: ClassVar[str] = "scenario2"
     title: ClassVar[str] = "Scenario 2: feet 0.5 m above a slope of 5 degrees"
     scenario: ClassVar[Scenario] = TILTED_GROUND
-    about: ClassVar[str] = (
+    description: ClassVar[str] = (
         "HyQ is released with its feet 0.5 m above a surface that is tilted by 5 degrees about the"
         " y axis. Without friction all ground forces are normal to it: along the slope the center"
         " of mass accelerates by g sin 5 degrees = 0.8550 m/s² at all times, in flight and in"

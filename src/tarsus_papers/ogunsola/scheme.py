@@ -31,8 +31,8 @@ class Scheme(Exhibit):
 
     name: ClassVar[str] = "scheme"
     title: ClassVar[str] = "Located impacts compared with time-stepping"
-    where: ClassVar[str] = ""
-    about: ClassVar[str] = (
+    location: ClassVar[str] = ""
+    description: ClassVar[str] = (
         "The paper ends a step when a foot lands. Moreau's midpoint scheme (Gehring 2014, Eqns."
         " (6)-(8)) does not: a landing takes effect in the step at whose midpoint the foot is in"
         " the ground. Both run the drops without friction and rebound. The path of the center of"

@@ -31,8 +31,8 @@ class Steppers(Exhibit):
 
     name: ClassVar[str] = "steppers"
     title: ClassVar[str] = "One propagator, several steppers"
-    where: ClassVar[str] = "section Design, StatePropagator"
-    about: ClassVar[str] = (
+    location: ClassVar[str] = "section Design, StatePropagator"
+    description: ClassVar[str] = (
         "The paper's propagator takes any stepper of boost::odeint. Here the event-driven stepper"
         " uses an inner stepper between impacts. In scenario 2 with free legs, without friction and"
         " rebound, no leg moves during the fall, and all steppers except symplectic Euler are"

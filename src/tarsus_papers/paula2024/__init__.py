@@ -16,7 +16,7 @@ from tarsus_papers.paula2024.trunk import Trunk
 EXPERIMENT = Experiment(
     title="Mini Cheetah on compliant ground and in MuJoCo: the comparison of 2024, measured again",
     paper=TEIXEIRA_DE_PAULA_2024,
-    about=(
+    description=(
         "The paper runs Mini Cheetah with an open-loop trot in its own simulator, which has Hertz"
         " contact with smooth friction, and in MuJoCo. It compares the motion of the trunk and the"
         " foot forces. Here Tarsus replaces the paper's simulator. The paper gives neither its gait"

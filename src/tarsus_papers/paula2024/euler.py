@@ -25,8 +25,8 @@ class Euler(Exhibit):
 
     name: ClassVar[str] = "euler"
     title: ClassVar[str] = "Euler angles: the printed matrices and their singularity"
-    where: ClassVar[str] = "Eqns. (41)-(42), section 6.1"
-    about: ClassVar[str] = (
+    location: ClassVar[str] = "Eqns. (41)-(42), section 6.1"
+    description: ClassVar[str] = (
         "Eqn. (41) maps the rates of yaw, pitch and roll to the angular velocity omega_0, which in"
         " the paper is expressed in trunk axes. Differences of rotation matrices show that the"
         " printed G gives the angular velocity in world axes. With omega_0, the rates of Eqn. (42)"

@@ -37,8 +37,8 @@ class Forces(Exhibit):
 
     name: ClassVar[str] = "forces"
     title: ClassVar[str] = "Figure 6: contact and vertical force of the left foreleg"
-    where: ClassVar[str] = "Figure 6, section 7"
-    about: ClassVar[str] = (
+    location: ClassVar[str] = "Figure 6, section 7"
+    description: ClassVar[str] = (
         "A foot is in contact if its vertical force is not zero. The paper calls some activations"
         " in MuJoCo spurious without a definition. Here, contacts and gaps in contacts that are"
         f" shorter than {1e3 * SHORT:g} ms count as spurious. According to the paper, the peaks of"

@@ -58,8 +58,8 @@ class Friction(Exhibit):
 
     name: ClassVar[str] = "friction"
     title: ClassVar[str] = "Contact: interpretations of the formulas and of Table I"
-    where: ClassVar[str] = "Eqns. (34)-(38), Table I"
-    about: ClassVar[str] = (
+    location: ClassVar[str] = "Eqns. (34)-(38), Table I"
+    description: ClassVar[str] = (
         "The law of Tarsus applies Eqn. (38) along the slip instead of to x and y separately (its"
         " option axes=separate is the literal formula). It uses K = 1e4 with the depth in"
         " millimeters, and v_s = 0.35 m/s and v_d = 0.7 m/s, where Table I gives 0.1 and 0.2 mm/s."

@@ -50,8 +50,8 @@ class Laws(Exhibit):
 
     name: ClassVar[str] = "laws"
     title: ClassVar[str] = "Beyond the paper: every contact law on the same walk"
-    where: ClassVar[str] = ""
-    about: ClassVar[str] = (
+    location: ClassVar[str] = ""
+    description: ClassVar[str] = (
         "The same robot, open-loop controller and initial state under every contact law of Tarsus"
         " and in MuJoCo with default and tuned settings. Each law has the friction coefficient of"
         f" Table I and otherwise its defaults; steps are {1e3 * DT:g} ms and half of that by"

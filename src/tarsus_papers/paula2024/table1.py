@@ -25,8 +25,8 @@ class SettingsTable(Exhibit):
 
     name: ClassVar[str] = "table1"
     title: ClassVar[str] = "Table I: settings of both simulators"
-    where: ClassVar[str] = "Table I, section 6"
-    about: ClassVar[str] = (
+    location: ClassVar[str] = "Table I, section 6"
+    description: ClassVar[str] = (
         "Every value of Table I next to the one that was used, read back from the compiled law and"
         " from MuJoCo's model. MuJoCo's stiffness and damping are the two negative numbers of its"
         " solref. The paper does not state MuJoCo's impedance; the default (0.9, 0.95, 1 mm, 0.5,"
@@ -77,32 +77,36 @@ def _tarsus_settings() -> Sequence[Row]:
     gains = {name: float(getattr(simulation.controller, name)) for name in ("kp", "kd")}
     stiffness = law["K"] * MILLIMETER ** (law["e"] - 1)
     reading = "K delta^e with delta in mm: 10 N/mm^2.2; see the part 'friction' for SI"
-    where = "Table I"
+    location = "Table I"
     return (
-        Row("time step", 1e-4, simulation.dt, "s", where),
-        Row("dynamic friction coefficient", 2.0, law["mu"], "", where),
-        Row("static friction coefficient", 2.0, law["mu"] * law["mu_ratio"], "", where),
-        Row("stiction-sliding velocity v_d", 2e-4, law["v_d"], "m/s", where, OTHER_VELOCITIES),
-        Row("stiction velocity v_s", 1e-4, law["v_s"], "m/s", where, OTHER_VELOCITIES),
-        Row("contact stiffness K", 1e4, stiffness, "N/m", where, reading),
-        Row("contact exponent e", 2.2, law["e"], "", where),
-        Row("nominal contact damping", 10.0, law["c_max"], "N s/m", where),
-        Row("ramp-up distance w", 1e-4, law["w"], "m", where),
-        Row("proportional gain", 40.0, gains["kp"], "N m/rad", where),
-        Row("derivative gain", 1.0, gains["kd"], "N m s/rad", where),
+        Row("time step", 1e-4, simulation.dt, "s", location),
+        Row("dynamic friction coefficient", 2.0, law["mu"], "", location),
+        Row("static friction coefficient", 2.0, law["mu"] * law["mu_ratio"], "", location),
+        Row("stiction-sliding velocity v_d", 2e-4, law["v_d"], "m/s", location, OTHER_VELOCITIES),
+        Row("stiction velocity v_s", 1e-4, law["v_s"], "m/s", location, OTHER_VELOCITIES),
+        Row("contact stiffness K", 1e4, stiffness, "N/m", location, reading),
+        Row("contact exponent e", 2.2, law["e"], "", location),
+        Row("nominal contact damping", 10.0, law["c_max"], "N s/m", location),
+        Row("ramp-up distance w", 1e-4, law["w"], "m", location),
+        Row("proportional gain", 40.0, gains["kp"], "N m/rad", location),
+        Row("derivative gain", 1.0, gains["kd"], "N m s/rad", location),
     )
 
 
 def _mujoco_settings() -> Sequence[Row]:
     """Return MuJoCo's settings, read from its model."""
-    model, where = create_mujoco_walk().model, "Table I"
+    model, location = create_mujoco_walk().model, "Table I"
     friction, solref = model.geom_friction[:, 0], model.geom_solref
     assert (friction == friction[0]).all() and (solref == solref[0]).all()
     return (
-        Row("MuJoCo, time step", 1e-4, float(model.opt.timestep), "s", where),
-        Row("MuJoCo, friction coefficient", 1.6, float(friction[0]), "", where),
-        Row("MuJoCo, contact stiffness", 1.6e3, -float(solref[0, 0]), "N/m", where, "-solref[0]"),
-        Row("MuJoCo, contact damping", 100.0, -float(solref[0, 1]), "N s/m", where, "-solref[1]"),
+        Row("MuJoCo, time step", 1e-4, float(model.opt.timestep), "s", location),
+        Row("MuJoCo, friction coefficient", 1.6, float(friction[0]), "", location),
+        Row(
+            "MuJoCo, contact stiffness", 1.6e3, -float(solref[0, 0]), "N/m", location, "-solref[0]"
+        ),
+        Row(
+            "MuJoCo, contact damping", 100.0, -float(solref[0, 1]), "N s/m", location, "-solref[1]"
+        ),
     )
 
 

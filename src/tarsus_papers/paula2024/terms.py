@@ -31,8 +31,8 @@ class DynamicTerms(Exhibit):
 
     name: ClassVar[str] = "terms"
     title: ClassVar[str] = "Algorithms 1-6: kinematics, velocity terms, gravity, inertia, Jacobian"
-    where: ClassVar[str] = "Algorithms 1-6, sections 3 and 4, appendix B"
-    about: ClassVar[str] = (
+    location: ClassVar[str] = "Algorithms 1-6, sections 3 and 4, appendix B"
+    description: ClassVar[str] = (
         "The partitioned terms of Mini Cheetah at random states, compared with sixth-order central"
         " differences of independent quantities (positions, energies) and with Pinocchio, if it is"
         " installed. Differences are relative to the largest entry."

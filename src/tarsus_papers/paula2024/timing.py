@@ -13,8 +13,8 @@ class Timing(Exhibit):
 
     name: ClassVar[str] = "time"
     title: ClassVar[str] = "Processor time of ten seconds"
-    where: ClassVar[str] = "Section 7"
-    about: ClassVar[str] = (
+    location: ClassVar[str] = "Section 7"
+    description: ClassVar[str] = (
         "Time of one core for ten simulated seconds with steps of 0.1 ms. Tarsus runs compiled"
         " code for controller, contact and both stages of the integrator. MuJoCo replays recorded"
         " torques in C, without a controller. The reduced version extrapolates from two seconds."

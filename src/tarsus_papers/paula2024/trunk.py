@@ -37,8 +37,8 @@ class Trunk(Exhibit):
 
     name: ClassVar[str] = "trunk"
     title: ClassVar[str] = "Figure 5: pose of the trunk"
-    where: ClassVar[str] = "Figure 5, section 7"
-    about: ClassVar[str] = (
+    location: ClassVar[str] = "Figure 5, section 7"
+    description: ClassVar[str] = (
         "Mini Cheetah trots from the same initial state in Tarsus and in MuJoCo with the same"
         " open-loop controller. As in the paper, each value is the mean absolute difference over"
         " time. The paper does not give its gait, on which x depends, so several commanded speeds"

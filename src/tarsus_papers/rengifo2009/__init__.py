@@ -17,7 +17,7 @@ from tarsus_papers.rengifo2009.same_gains import SameGains
 EXPERIMENT = Experiment(
     title="The ground imposes accelerations: ball, brick and walking biped, measured again",
     paper=RENGIFO_2009,
-    about=(
+    description=(
         "In the paper, the ground imposes accelerations on the contacts, and the forces are solved"
         " for. The gains k_p and k_v do not depend on masses, and saturations replace a velocity"
         " threshold of friction. The paper shows curves of a ball, a brick on a ramp and five steps"

@@ -28,7 +28,7 @@ DT, SECONDS = 2e-5, 2.0  # s
 FINE_DT, FINE_SECONDS = 2e-7, 2e-3  # s, for the first instant of the landing
 STOP_TIME = 5e-3  # s after the landing, when the ball has stopped
 CURVE_TOLERANCE = 1e-5  # relative to the depth
-WHERE = "Fig. 4"
+LOCATION = "Fig. 4"
 STYLES = dict(zip(K_P, ("--", "-", ":"), strict=True))  # those of the paper's figures
 
 
@@ -43,8 +43,8 @@ class BallLanding(Exhibit):
 
     name: ClassVar[str] = "ball"
     title: ClassVar[str] = "Figures 4 and 5: the ball that lands"
-    where: ClassVar[str] = "section II.A, Figs. 4 and 5"
-    about: ClassVar[str] = (
+    location: ClassVar[str] = "section II.A, Figs. 4 and 5"
+    description: ClassVar[str] = (
         f"A ball falls {1e3 * HEIGHT:.2f} mm onto the ground with the paper's gains, k_v 5000 1/s"
         " and k_p 0, 1 and 5 1/s². Mass (1 kg), height and step are not stated in the paper. The"
         f" integrator is RK4 with a located landing and steps of {1e6 * DT:g} µs. The published"
@@ -174,8 +174,9 @@ def _build_rows(curves: Mapping[float, Mapping[str, Array]], peaks: Array) -> li
             Row(f"k_p {k_p:g}: force at the landing", G + K_V * SPEED, float(peaks[k]), "N",
                 "section II.A", f"m g - m k_v p' at {SPEED:g} m/s and 1 kg"),
             Row(f"k_p {k_p:g}: largest depth", None, -1e3 * float(curve["height"].min()), "mm",
-                WHERE, f"{exact}: {1e3 * form.depth:.5f} mm; v / k_v {1e3 * SPEED / K_V:.5f} mm"),
-            Row(f"k_p {k_p:g}: back at the surface after", None, back, "s", WHERE, until),
+                LOCATION,
+                f"{exact}: {1e3 * form.depth:.5f} mm; v / k_v {1e3 * SPEED / K_V:.5f} mm"),
+            Row(f"k_p {k_p:g}: back at the surface after", None, back, "s", LOCATION, until),
         ]  # fmt: skip
     rows.append(
         Row("force at the end", G, float(curves[K_P[-1]]["force"][-1]), "N", "Fig. 5",

@@ -24,7 +24,7 @@ K_V, EPSILON = 250.0, 1e-6  # sections IV and V
 DT, SECONDS = 1e-4, 0.25  # s
 BRAKING = G * (MU * np.cos(ANGLE) - np.sin(ANGLE))  # m/s^2
 SLOW = BRAKING / K_V  # m/s, v_s below Eqn. (9)
-WHERE = "section II.B"
+LOCATION = "section II.B"
 SATURATIONS = {"repeated": "forces limited consistently", "once": "limited once, as printed"}
 WITHOUT_HEIGHT, WITH_HEIGHT = "without height", "a box"
 
@@ -72,8 +72,8 @@ class SlidingBrick(Exhibit):
 
     name: ClassVar[str] = "brick"
     title: ClassVar[str] = "The brick on a ramp"
-    where: ClassVar[str] = f"{WHERE}, Figs. 6 and 7, Eqns. (5)-(9)"
-    about: ClassVar[str] = (
+    location: ClassVar[str] = f"{LOCATION}, Figs. 6 and 7, Eqns. (5)-(9)"
+    description: ClassVar[str] = (
         "A brick of 1 kg slides down a ramp at 0.25 m/s, slows down and stops. Friction is"
         " μ m g cos α while it is faster than v_s = (g / k_v) (μ cos α - sin α), then"
         " m g sin α + m k_v v, so that its speed decays as e^(-k_v t) and the force approaches"
@@ -187,9 +187,9 @@ def _build_rows(name: str, slide: Slide) -> list[Row]:
         Row(f"{name}: v_s", 1e3 * SLOW, 1e3 * slide.threshold, "mm/s", "below Eqn. (9)",
             "the paper's formula with the numbers used here"),
         Row(f"{name}: rate of the exponential stop", K_V, slide.decay, "1/s", "Eqn. (7)", "k_v"),
-        Row(f"{name}: friction at rest", G * np.sin(ANGLE), float(slide.friction[-1]), "N", WHERE,
-            "m g sin α"),
-        Row(f"{name}: speed at the end", 0.0, slide.last, "m/s", WHERE),
+        Row(f"{name}: friction at rest", G * np.sin(ANGLE), float(slide.friction[-1]), "N",
+            LOCATION, "m g sin α"),
+        Row(f"{name}: speed at the end", 0.0, slide.last, "m/s", LOCATION),
     ]  # fmt: skip
 
 

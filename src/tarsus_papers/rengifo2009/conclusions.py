@@ -24,8 +24,8 @@ class PaperStatements(Exhibit):
 
     name: ClassVar[str] = "conclusions"
     title: ClassVar[str] = "The paper's statements, confirmed or not"
-    where: ClassVar[str] = "abstract, sections II, IV, V and VI"
-    about: ClassVar[str] = (
+    location: ClassVar[str] = "abstract, sections II, IV, V and VI"
+    description: ClassVar[str] = (
         "Each statement is decided by the results above. Values are equal if they agree to 1 %; the"
         " motion is independent of masses if contacts move by less than 1e-6 of the depth. Contact"
         " is more stable with ε if there are fewer false impacts with every step size, and has none"

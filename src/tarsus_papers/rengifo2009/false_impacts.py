@@ -36,7 +36,7 @@ PAPER_EPSILONS = EPSILONS[:2]
 MIN_REDUCTION = 10.0  # factor by which the load deviation and the false impacts decrease
 PLOTTED = (("40 µs", 0.0), ("40 µs", 1e-6), ("10 µs", 1e-6), ("40 µs", 1e-4))
 MAX_STEP = 2 * K_V * 1e-6 / G  # s: 2 k_v epsilon / g
-WHERE = "section V, Figs. 13 and 14"
+LOCATION = "section V, Figs. 13 and 14"
 PLAIN, PRINTED = "repeated", "once"
 RUNS = {  # dt, saturation and epsilons of the walks
     "40 µs": (DT, PLAIN, EPSILONS),
@@ -53,8 +53,8 @@ class FalseImpacts(Exhibit):
 
     name: ClassVar[str] = "false_impacts"
     title: ClassVar[str] = "Figures 13 and 14: false impacts"
-    where: ClassVar[str] = WHERE
-    about: ClassVar[str] = (
+    location: ClassVar[str] = LOCATION
+    description: ClassVar[str] = (
         "If the contact law itself opens a contact, the point falls back and hits the ground: a"
         " false impact, which does not happen in reality. The paper lets every contact rest at a"
         " depth of ε = 1e-6 m instead of 0 and shows steadier forces. (As printed, p_z converges to"
@@ -197,9 +197,9 @@ def _build_rows(data: Mapping[str, Any]) -> list[Row]:
     for eps, figures in data["standing"].items():
         rows += [
             Row(f"standing {STANDING:g} s, ε {eps} m: false impacts", None, figures["false"], "",
-                WHERE, "the paper's figures show its walk"),
+                LOCATION, "the paper's figures show its walk"),
             Row(f"standing, ε {eps} m: deviation of the load", None, figures["deviation"], "",
-                WHERE, f"relative to the weight, after {SETTLED:g} s"),
+                LOCATION, f"relative to the weight, after {SETTLED:g} s"),
         ]  # fmt: skip
     if "driven" in data:
         rows.append(
@@ -209,7 +209,7 @@ def _build_rows(data: Mapping[str, Any]) -> list[Row]:
     for name, counts in list(data["walking"].items())[:2]:
         rows += [
             Row(f"walking {STEPS} steps, {name}, ε {power_of_ten(eps)} m: false impacts", None,
-                count["false"], "", WHERE, "not given in the paper; other steps below")
+                count["false"], "", LOCATION, "not given in the paper; other steps below")
             for eps, count in zip(PAPER_EPSILONS, counts, strict=False)
         ]  # fmt: skip
     return rows

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 PICTURES = 10
 MAX_DEPTH, MAX_STANCE_GAP = 1e-3, 1e-4  # m
 MIN_TRUNK_HEIGHT = 0.8  # fraction of the initial height of the trunk
-WHERE = "section IV, Figs. 11 and 12"
+LOCATION = "section IV, Figs. 11 and 12"
 NAMES = {0: "right", 1: "left"}
 
 
@@ -39,8 +39,8 @@ class FiveSteps(Exhibit):
 
     name: ClassVar[str] = "walk"
     title: ClassVar[str] = "Figures 11 and 12: five steps"
-    where: ClassVar[str] = WHERE
-    about: ClassVar[str] = (
+    location: ClassVar[str] = LOCATION
+    description: ClassVar[str] = (
         "The biped of Fig. 8 makes five steps with k_p 500 1/s², k_v 250 1/s and ε 0 (the caption"
         " of Fig. 11 states four). The paper gives no masses, lengths, gait, controller, friction"
         " coefficient or integrator. Here the robot's numbers are estimates (1.6 m, 45 kg), μ is"

@@ -35,8 +35,8 @@ class OtherGrounds(Exhibit):
 
     name: ClassVar[str] = "others"
     title: ClassVar[str] = "The same walk on spring-damper ground and on rigid ground"
-    where: ClassVar[str] = ""
-    about: ClassVar[str] = (
+    location: ClassVar[str] = ""
+    description: ClassVar[str] = (
         "The walk of Figs. 11 and 12 on two other grounds: springs and dampers at each vertex"
         f" (compliant, Eqn. (2) without tensile forces, {STIFFNESS:g} N/m and {DAMPING:g} N s/m,"
         " chosen for a depth of 1 mm on one foot; the paper gives none), and Moreau's rigid"

@@ -18,7 +18,7 @@ K_P, K_V = 500.0, 250.0  # section IV
 EPSILON = 1e-6  # m, section V
 SPRING, DAMPER = 1e4, 100.0  # N/m, N s/m: half the critical damping of 1 kg; not in the paper
 HEIGHT, SECONDS, DT, LAST = 1e-3, 12.0, 1e-4, 0.5  # m, s, s, s
-WHERE = "section II.A"
+LOCATION = "section II.A"
 
 
 class SteadyDepth(Exhibit):
@@ -26,8 +26,8 @@ class SteadyDepth(Exhibit):
 
     name: ClassVar[str] = "rest"
     title: ClassVar[str] = "Depth of a resting ball"
-    where: ClassVar[str] = f"{WHERE}, Eqns. (2)-(4), section V"
-    about: ClassVar[str] = (
+    location: ClassVar[str] = f"{LOCATION}, Eqns. (2)-(4), section V"
+    description: ClassVar[str] = (
         f"Balls of 0.1, 1 and 10 kg fall {1e3 * HEIGHT:g} mm. On a spring and damper as in Eqn. (2)"
         " they rest at a depth of m g / k_p, which depends on the mass. Under the paper's law they"
         " should rest at the surface, or at the depth ε of section V, for any mass. Spring and"
@@ -47,13 +47,14 @@ class SteadyDepth(Exhibit):
         expected = MASSES * G / SPRING
         false_depth = G * DT / K_V
         rows = [
-            Row(f"spring, {m:g} kg: depth at rest", 1e3 * e, 1e3 * float(d.mean()), "mm", WHERE,
+            Row(f"spring, {m:g} kg: depth at rest", 1e3 * e, 1e3 * float(d.mean()), "mm", LOCATION,
                 "m g / k_p")
             for m, e, d in zip(MASSES, expected, spring.T, strict=True)
         ]  # fmt: skip
         rows += [
             Row("the law, ε 0, all masses: largest depth", 0.0, 1e3 * float(law[0.0].max()), "mm",
-                WHERE, f"below g dt / k_v = {1e3 * false_depth:.1e} mm, which decreases with dt"),
+                LOCATION,
+                f"below g dt / k_v = {1e3 * false_depth:.1e} mm, which decreases with dt"),
             Row("the law, ε 1e-6 m, all masses: depth", 1e3 * EPSILON,
                 1e3 * float(law[EPSILON].mean()), "mm", "section V"),
         ]  # fmt: skip

@@ -24,7 +24,7 @@ QUICK_RATIOS = 10.0 ** np.array([-2.0, 0.0, 2.0])
 GAINS = {"k_p 100 000 1/s²": 1e5, "k_p 1000 1/s²": 1e3}  # each with k_v from the ratio
 BEST = "k_p 1000 1/s²"  # with the smallest k_v dt, because forces are means over a step
 COMMON_RATIO = 10**1.5  # k_p / k_v, 1/s, that both have
-WHERE = "section II.A"
+LOCATION = "section II.A"
 
 
 class RestitutionCurve(Exhibit):
@@ -32,8 +32,8 @@ class RestitutionCurve(Exhibit):
 
     name: ClassVar[str] = "restitution"
     title: ClassVar[str] = "Restitution from 0 to 1"
-    where: ClassVar[str] = WHERE
-    about: ClassVar[str] = (
+    location: ClassVar[str] = LOCATION
+    description: ClassVar[str] = (
         "According to the paper, restitution goes from 0 to 1 as k_p / k_v goes from 0 to infinity."
         " Balls land at 1 m/s with many pairs of gains; e is the ratio of the speeds after and"
         " before the contact. By the closed form of Eqn. (3), e depends only on k_p / k_v², so that"
@@ -69,7 +69,7 @@ class RestitutionCurve(Exhibit):
                 0.0,
                 lowest,
                 "",
-                WHERE,
+                LOCATION,
                 f"at {power_of_ten(float(ratios[0]))}; the paper's 0 is the limit",
             ),
             Row(
@@ -77,7 +77,7 @@ class RestitutionCurve(Exhibit):
                 1.0,
                 highest,
                 "",
-                WHERE,
+                LOCATION,
                 f"at {ratios[-1]:g}; the paper's 1 is the limit",
             ),
         ]

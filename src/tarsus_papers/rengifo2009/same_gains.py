@@ -39,8 +39,8 @@ class SameGains(Exhibit):
 
     name: ClassVar[str] = "parameters"
     title: ClassVar[str] = "The same gains for every robot and mass"
-    where: ClassVar[str] = "abstract, sections II.A, III and VI"
-    about: ClassVar[str] = (
+    location: ClassVar[str] = "abstract, sections II.A, III and VI"
+    description: ClassVar[str] = (
         "The first advantage that the paper claims: the contact parameters do not depend on masses,"
         " inertias or the number of contacts. A ball, a brick, the biped, HOAP-1 and Mini Cheetah"
         f" land flat on the ground at {SPEED:g} m/s with the gains of section IV, k_p 500 1/s² and"

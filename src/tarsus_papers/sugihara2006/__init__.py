@@ -16,7 +16,7 @@ from tarsus_papers.sugihara2006.walk import Walking
 EXPERIMENT = Experiment(
     title="HOAP-1 on springs and on a rigid floor under a membrane: the contact model of 2006",
     paper=SUGIHARA_2006,
-    about=(
+    description=(
         "The paper puts a thin elastic membrane (micro model) on a rigid floor (macro model) and"
         " uses HOAP-1 to show the effect of its time-step dependent damper and its error norm. It"
         " prints only the mass, height and number of joints of the robot, and nothing about its"

@@ -30,8 +30,8 @@ class Statements(Exhibit):
 
     name: ClassVar[str] = "conclusions"
     title: ClassVar[str] = "The paper's statements, confirmed or not"
-    where: ClassVar[str] = "section IV"
-    about: ClassVar[str] = (
+    location: ClassVar[str] = "section IV"
+    description: ClassVar[str] = (
         "Each statement is decided by the numbers above, with one rule for all readings of it."
         " Where the answer depends on the sign of the damper, on how the joints are locked or on"
         " the rotors, which the paper does not describe, both answers are given. A leap is more"

@@ -35,8 +35,8 @@ class CycleTime(Exhibit):
 
     name: ClassVar[str] = "cost"
     title: ClassVar[str] = "The time of one cycle"
-    where: ClassVar[str] = "section IV-A"
-    about: ClassVar[str] = (
+    location: ClassVar[str] = "section IV-A"
+    description: ClassVar[str] = (
         "One world on one core, eight vertices, during the standing motion: controller, dynamics,"
         " contact and integration of a step of 1 ms. The paper's 1.5 ms are from a Celeron of 2.0"
         " GHz. The machines are twenty years apart, so the comparison is for information only."

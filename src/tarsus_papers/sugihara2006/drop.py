@@ -42,7 +42,7 @@ from tarsus_papers.sugihara2006.drop_results import (
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-WHERE = "section IV-B, Fig. 6"
+LOCATION = "section IV-B, Fig. 6"
 
 
 class Drop(Exhibit):
@@ -50,8 +50,8 @@ class Drop(Exhibit):
 
     name: ClassVar[str] = "drop"
     title: ClassVar[str] = "Figure 6: the robot dropped from 50 mm"
-    where: ClassVar[str] = WHERE
-    about: ClassVar[str] = (
+    location: ClassVar[str] = LOCATION
+    description: ClassVar[str] = (
         "HOAP-1 falls 50 mm onto springs of 4410 N/m and dampers of 282 N s/m. The paper's"
         " Eqns. (4) and (13) contradict each other in the sign of the damper: by (4) it acts"
         " while a point moves deeper (compression), by the sign of the force in (13) while it"
@@ -221,7 +221,7 @@ def _build_rows(flat: dict) -> list[Row]:
                     published,
                     1e3 * max(below) if below else None,
                     "ms",
-                    WHERE,
+                    LOCATION,
                     "the paper tried 1 and 2.5 ms" + ("" if below else "; it leaps at all of them"),
                 )
             )

@@ -29,7 +29,7 @@ LEDGER_TOLERANCE = 1e-9  # J
 FRAME_TIMES = np.array(
     [-0.1, 0.1, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 5.8]
 )  # s after the start of the push
-WHERE = "section IV-E, Fig. 11"
+LOCATION = "section IV-E, Fig. 11"
 
 
 class Falling(Exhibit):
@@ -37,8 +37,8 @@ class Falling(Exhibit):
 
     name: ClassVar[str] = "fall"
     title: ClassVar[str] = "Figure 11: falling while walking"
-    where: ClassVar[str] = WHERE
-    about: ClassVar[str] = (
+    location: ClassVar[str] = LOCATION
+    description: ClassVar[str] = (
         "After a second of walking the trunk is pushed forwards with 40 N for 0.1 s. Soles, knees,"
         " hands and the trunk's upper front edge may touch the floor of section IV-C with lambda"
         " 1, solved until stick, slip and separation are consistent. The paper does not say what"
@@ -68,9 +68,9 @@ class Falling(Exhibit):
         }
         # rows and checks
         rows = [
-            Row("kinetic energy in the last half second, at most", None, rest, "J", WHERE),
-            Row("closed contacts at the end", None, float(pressed[-1]), "", WHERE),
-            Row("largest number of closed contacts", None, float(pressed.max()), "", WHERE),
+            Row("kinetic energy in the last half second, at most", None, rest, "J", LOCATION),
+            Row("closed contacts at the end", None, float(pressed[-1]), "", LOCATION),
+            Row("largest number of closed contacts", None, float(pressed.max()), "", LOCATION),
             Row("unconverged steps", None, float(data["unconverged"]), "", "", f"of {len(motion)}"),
         ]
         finite = bool(np.isfinite(log["q"].values).all())

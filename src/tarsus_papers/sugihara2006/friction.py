@@ -30,7 +30,7 @@ PATH_TOLERANCE = 0.02  # m: closer paths are alike
 OSCILLATION_RATIO = 3.0  # above this ratio, the acceleration oscillates more
 CUTOFF = 20.0  # Hz: faster than the motion of a walk
 BEGIN, STEPS = 1.0, 4  # s at the start that is left out; number of steps used
-WHERE = "section IV-D, Fig. 9"
+LOCATION = "section IV-D, Fig. 9"
 
 
 class StaticFriction(Exhibit):
@@ -38,8 +38,8 @@ class StaticFriction(Exhibit):
 
     name: ClassVar[str] = "friction"
     title: ClassVar[str] = "Figure 9: walking with static friction and without"
-    where: ClassVar[str] = WHERE
-    about: ClassVar[str] = (
+    location: ClassVar[str] = LOCATION
+    description: ClassVar[str] = (
         "HOAP-1 walks at 0.1 m/s on the floor of section IV-C with lambda 1, solved once per step"
         " as printed. mu_S is 1.0 and then 0; mu_K is 0.4 on both. The walk is our own, because the"
         " paper prints none. Rules, fixed before the run: the paths of the center of mass are alike"
@@ -127,7 +127,7 @@ def _build_rows(data: dict[str, Any]) -> list[Row]:
             None,
             1e3 * data["apart_m"],
             "mm",
-            WHERE,
+            LOCATION,
             "“similar to each other” in the paper",
         )
     ]
@@ -138,17 +138,19 @@ def _build_rows(data: dict[str, Any]) -> list[Row]:
                 None,
                 floor["fast_acceleration"],
                 "m/s²",
-                WHERE,
+                LOCATION,
             ),
             Row(
                 f"the same, median over time, {name}",
                 None,
                 floor["median_acceleration"],
                 "m/s²",
-                WHERE,
+                LOCATION,
                 "insensitive to landings, which are the same on both floors",
             ),
-            Row(f"slip of loaded vertices, {name}", None, 1e3 * floor["sole_slip"], "mm/s", WHERE),
+            Row(
+                f"slip of loaded vertices, {name}", None, 1e3 * floor["sole_slip"], "mm/s", LOCATION
+            ),
         ]
     return rows
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 SECONDS, FRAMES = 3.0, 9  # s; number
 MIN_FLIGHT, APEX_TOLERANCE, MIN_HEIGHT = 0.1, 0.02, 0.9  # s; relative; of the trunk's height
-WHERE = "section IV-E, Fig. 12"
+LOCATION = "section IV-E, Fig. 12"
 SKIPPED = "Skipped in the reduced version: a jumping humanoid takes long to compile."
 
 
@@ -29,8 +29,8 @@ class Jumping(Exhibit):
 
     name: ClassVar[str] = "jump"
     title: ClassVar[str] = "Figure 12: jumping"
-    where: ClassVar[str] = WHERE
-    about: ClassVar[str] = (
+    location: ClassVar[str] = LOCATION
+    description: ClassVar[str] = (
         "HOAP-1 jumps once and lands standing, on the floor of section IV-C with lambda 1, solved"
         " once per step as printed. The jump is our own: the paper only shows pictures. In flight"
         " the center of mass must follow the parabola given by its speed at take-off."
@@ -71,8 +71,8 @@ class Jumping(Exhibit):
         }
         # rows and checks
         rows = [
-            Row("flight", None, flight, "s", WHERE, "our jump"),
-            Row("rise in flight", None, 1e3 * rise, "mm", WHERE, "of the center of mass"),
+            Row("flight", None, flight, "s", LOCATION, "our jump"),
+            Row("rise in flight", None, 1e3 * rise, "mm", LOCATION, "of the center of mass"),
             Row("v² / (2 g) at take-off", None, 1e3 * parabola, "mm", "", "closed form"),
             Row(
                 "deviation of momentum from the parabola",

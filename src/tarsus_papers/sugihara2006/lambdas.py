@@ -31,7 +31,7 @@ FAILURE_DEPTH = 5e-3  # m: ten membranes
 ROUGHNESS_RATIO = 20.0
 MAX_ROUGHNESS = 0.02  # N
 LOAD_TOLERANCE = 1e-3  # relative to the weight
-WHERE = "section IV-C, Fig. 7"
+LOCATION = "section IV-C, Fig. 7"
 
 
 class Lambda(Exhibit):
@@ -39,8 +39,8 @@ class Lambda(Exhibit):
 
     name: ClassVar[str] = "lambda"
     title: ClassVar[str] = "Figures 7 and 8: lambda smooths the forces, until the floor fails"
-    where: ClassVar[str] = "section IV-C, Figs. 7 and 8"
-    about: ClassVar[str] = (
+    location: ClassVar[str] = "section IV-C, Figs. 7 and 8"
+    description: ClassVar[str] = (
         "HOAP-1 squats by 20 mm and sways by 12 mm on both feet. The paper does not print its"
         " standing motion; this one is our own, with servos computed from weight, inertia and"
         " step. The floor is rigid under a membrane of 0.5 mm. Eqn. (33) is solved once per step,"
@@ -170,7 +170,7 @@ def _build_rows(data: dict[str, Any]) -> list[Row]:
     for name in (name for name in (ONCE, CONSISTENT) if name in data["variants"]):
         for value in (v for v in PAPER_LAMBDAS if v in lambdas):
             rough = float(data["variants"][name]["roughness"][lambdas.index(value)])
-            rows.append(Row(f"roughness, {name}, λ = {value:g}", None, rough, "N", WHERE))
+            rows.append(Row(f"roughness, {name}, λ = {value:g}", None, rough, "N", LOCATION))
     for name in data["variants"]:
         failure = failure_lambda(data, name)
         rows.append(

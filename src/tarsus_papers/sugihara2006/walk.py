@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FRAMES = 9
-WHERE = "section IV-E, Fig. 10"
+LOCATION = "section IV-E, Fig. 10"
 ZMP_TOLERANCE, MIN_STEPS = 5e-3, 10  # m; number
 
 
@@ -35,8 +35,8 @@ class Walking(Exhibit):
 
     name: ClassVar[str] = "walk"
     title: ClassVar[str] = "Figure 10: walking"
-    where: ClassVar[str] = WHERE
-    about: ClassVar[str] = (
+    location: ClassVar[str] = LOCATION
+    description: ClassVar[str] = (
         "The walk of Fig. 9 on the floor with static friction. The paper only shows pictures."
         " A step counts if a sole stands again after a swing of at least 50 ms. The zero-moment"
         " point is computed from the rate of the robot's momentum, not from the contact forces,"
@@ -71,9 +71,11 @@ class Walking(Exhibit):
         }
         # rows and checks
         rows = [
-            Row("steps walked", None, float(len(times)), "", WHERE, "without falling"),
-            Row("speed", None, float(speed), "m/s", WHERE, "commanded: 0.1 m/s; gait of Tarsus"),
-            Row("step time", None, float(np.median(np.diff(times))), "s", WHERE, "gait of Tarsus"),
+            Row("steps walked", None, float(len(times)), "", LOCATION, "without falling"),
+            Row("speed", None, float(speed), "m/s", LOCATION, "commanded: 0.1 m/s; gait of Tarsus"),
+            Row(
+                "step time", None, float(np.median(np.diff(times))), "s", LOCATION, "gait of Tarsus"
+            ),
             Row(
                 "mean load over weight", None, float(carried[steady].sum(1).mean() / weight), "", ""
             ),

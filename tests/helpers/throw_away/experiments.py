@@ -13,8 +13,8 @@ class Sum(Exhibit):
 
     name = "sum"
     title = "A sum"
-    where = "Table 1"
-    about = "One and one."
+    location = "Table 1"
+    description = "One and one."
 
     def measure(self, task: Task) -> Finding:
         row = Row("1 + 1", 2.0, float(1 + 1), "1", "Table 1")

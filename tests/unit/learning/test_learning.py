@@ -271,11 +271,11 @@ def test_random_search_follows_the_gradient_of_a_linear_reward(worlds: tarsus.En
 def test_a_saved_policy_is_loaded_unchanged(tmp_path: Path, worlds: tarsus.Environment) -> None:
     learner = made(worlds)
     learner.run_round()
-    policy = replace(learner.policy, about={"task": "velocity"})
+    policy = replace(learner.policy, metadata={"task": "velocity"})
     policy.save(tmp_path / "policy.npz")
     again = Policy.load(tmp_path)
     seen = worlds.reset(1)
-    assert (again(seen) == policy(seen)).all() and again.about == {"task": "velocity"}
+    assert (again(seen) == policy(seen)).all() and again.metadata == {"task": "velocity"}
     (tmp_path / "policy.npz").write_bytes(b"nothing")
     with pytest.raises(TarsusError, match=r"policy\.npz"):
         Policy.load(tmp_path)
@@ -369,7 +369,7 @@ def test_failing_figures_cause_a_notice(
     assert cli.main(words) == 0
     told = capsys.readouterr().out
     assert "it diverged." in told and "policy.npz" in told
-    assert Policy.load(tmp_path).about["task"] == "velocity"
+    assert Policy.load(tmp_path).metadata["task"] == "velocity"
 
 
 def test_a_missing_package_is_reported_before_training(
@@ -532,7 +532,9 @@ def test_a_failing_trial_reports_its_reason(worlds: tarsus.Environment) -> None:
     policy = still(TrainingSpec().metadata(worlds))
     course = draw_trials(TrainingSpec().task_and_robot()[0], 12, 2, 0.1)
     assert "must be a whole number" in run_trials(policy, course, "moreau", 0.003, "plane").failure
-    assert "task" in run_trials(replace(policy, about={}), course, "moreau", 0.004, "plane").failure
+    assert (
+        "task" in run_trials(replace(policy, metadata={}), course, "moreau", 0.004, "plane").failure
+    )
 
 
 def test_a_policy_stores_the_parameters_of_its_task(
@@ -540,7 +542,7 @@ def test_a_policy_stores_the_parameters_of_its_task(
 ) -> None:
     """Independent of later defaults; a removed parameter is rejected by name."""
     still(TrainingSpec().metadata(worlds)).save(tmp_path / "policy.npz")
-    about = Policy.load(tmp_path).about
+    about = Policy.load(tmp_path).metadata
     assert about["parameters"].keys() == declared_fields(Velocity).keys()
     assert task_from_metadata(about) == worlds.task and worlds.task.crouch == 0.8
     # other defaults, of the task and of what is fitted to the robot
@@ -577,7 +579,7 @@ def test_a_policy_is_played_at_other_parameters_of_its_task(
     assert cli.main([*words, "push=0.8", "task.speed=2,2"]) == 0
     [(policy, course, *_)] = tried
     assert 0.7 < np.abs(course.pushes).max() <= 0.8 and (course.commands[..., 0] == 2).all()
-    assert task_from_metadata(policy.about) == replace(worlds.task, push=0.8, speed=(2.0, 2.0))
+    assert task_from_metadata(policy.metadata) == replace(worlds.task, push=0.8, speed=(2.0, 2.0))
     for setting, sentence in (
         ("psh=1", "no part of this run has a parameter named 'psh'; did you mean push"),
         ("ppo.entropy=0", "no part of this run has a parameter named 'ppo.entropy'"),

@@ -34,7 +34,7 @@ def learned(task: str = "velocity", *settings: str) -> Policy:
     learner = spec.task_and_method()[1].create_learner(environment, 0)
     for _ in range(2):
         learner.run_round()
-    return replace(learner.policy, about=spec.metadata(environment))
+    return replace(learner.policy, metadata=spec.metadata(environment))
 
 
 @pytest.fixture(scope="module")
