@@ -107,129 +107,123 @@ def limit_time() -> Iterator[None]:
 # ---------------------------------------------------------------- what is changed
 
 
-def change_json(value: Any, chance: random.Random) -> Any:
+def change_json(value: Any, rng: random.Random) -> Any:
     """Change, remove or add one part of a JSON value."""
-    if isinstance(value, dict) and value and chance.random() < 0.8:
-        key = chance.choice(list(value))
-        if chance.random() < 0.15:
+    if isinstance(value, dict) and value and rng.random() < 0.8:
+        key = rng.choice(list(value))
+        if rng.random() < 0.15:
             return {k: v for k, v in value.items() if k != key}
-        if chance.random() < 0.1:
-            return value | {
-                chance.choice(("worlds", "x", "class", "dt", key + "_")): choose_odd(chance)
-            }
-        return value | {key: change_json(value[key], chance)}
-    if isinstance(value, list) and value and chance.random() < 0.6:
-        at = chance.randrange(len(value))
-        return [*value[:at], change_json(value[at], chance), *value[at + 1 :]]
-    return choose_odd(chance)
+        if rng.random() < 0.1:
+            return value | {rng.choice(("worlds", "x", "class", "dt", key + "_")): choose_odd(rng)}
+        return value | {key: change_json(value[key], rng)}
+    if isinstance(value, list) and value and rng.random() < 0.6:
+        at = rng.randrange(len(value))
+        return [*value[:at], change_json(value[at], rng), *value[at + 1 :]]
+    return choose_odd(rng)
 
 
-def choose_odd(chance: random.Random) -> Any:
+def choose_odd(rng: random.Random) -> Any:
     """Choose a strange value."""
-    if chance.random() < 0.03:
+    if rng.random() < 0.03:
         deep: Any = 0
-        for _ in range(chance.choice((40, 3000))):
+        for _ in range(rng.choice((40, 3000))):
             deep = [deep]
         return deep
-    return chance.choice(ODD)
+    return rng.choice(ODD)
 
 
-def write_json(value: Any, chance: random.Random) -> str:
+def write_json(value: Any, rng: random.Random) -> str:
     """Write JSON text, sometimes cut off or with words that JSON does not allow."""
     try:
         text = json.dumps(value)
     except RecursionError:
         text = "[" * 3000 + "]" * 3000
-    if chance.random() < 0.1:
-        text = text[: chance.randrange(len(text) + 1)]
-    return text.replace("1", "NaN", 1) if chance.random() < 0.05 else text
+    if rng.random() < 0.1:
+        text = text[: rng.randrange(len(text) + 1)]
+    return text.replace("1", "NaN", 1) if rng.random() < 0.05 else text
 
 
-def change_attribute(attrs: dict[str, Any], chance: random.Random, evil: Path) -> None:
+def change_attribute(attrs: dict[str, Any], rng: random.Random, evil: Path) -> None:
     """Change or remove one attribute, or let it name a file of code."""
-    name, how = chance.choice(list(attrs)), chance.random()
+    name, how = rng.choice(list(attrs)), rng.random()
     value = attrs[name]
     if how < 0.1:
         del attrs[name]
     elif how < 0.25:
-        kind = chance.choice(("law", "stepper", "terrain", "gait"))
+        kind = rng.choice(("law", "stepper", "terrain", "gait"))
         digest = hashlib.sha256(evil.read_bytes()).hexdigest()
         own = {f"{kind}_file": str(evil), f"{kind}_file_sha256": digest}
-        attrs |= {f"{kind}_class": "evil:Evil"} | (own if chance.random() < 0.7 else {})
+        attrs |= {f"{kind}_class": "evil:Evil"} | (own if rng.random() < 0.7 else {})
     elif how < 0.65:
-        name = chance.choice([n for n in attrs if str(attrs[n])[:1] == "{"] or [name])
+        name = rng.choice([n for n in attrs if str(attrs[n])[:1] == "{"] or [name])
         try:
-            attrs[name] = write_json(change_json(json.loads(attrs[name]), chance), chance)
+            attrs[name] = write_json(change_json(json.loads(attrs[name]), rng), rng)
         except (ValueError, TypeError):
-            attrs[name] = str(choose_odd(chance))
+            attrs[name] = str(choose_odd(rng))
     else:
         numbers = (*VALUES, np.array([1.0, 2.0]), np.int32(-7), 1e-12, 1e9)
-        attrs[name] = chance.choice((*numbers, *WORDS[2:9], "x" * 5000, str(value)[:5]))
+        attrs[name] = rng.choice((*numbers, *WORDS[2:9], "x" * 5000, str(value)[:5]))
 
 
-def change_log(data: bytes, chance: random.Random, evil: Path) -> bytes:
+def change_log(data: bytes, rng: random.Random, evil: Path) -> bytes:
     """Change a netCDF log in one to three places."""
     log = xr.load_dataset(io.BytesIO(data), engine="scipy")
-    for _ in range(chance.choice((1, 1, 1, 2, 3))):
-        how = chance.random()
-        name = str(chance.choice(list(log.variables)))
+    for _ in range(rng.choice((1, 1, 1, 2, 3))):
+        how = rng.random()
+        name = str(rng.choice(list(log.variables)))
         if how < 0.55:
-            change_attribute(log.attrs, chance, evil)
+            change_attribute(log.attrs, rng, evil)
         elif how < 0.65:
             log = log.drop_vars(name)
         elif how < 0.85:
-            values = change_values(log[name].values, chance)
-            if chance.random() < 0.3:
-                values = values.astype(chance.choice(("i4", "f4", "S1", "i1")))
+            values = change_values(log[name].values, rng)
+            if rng.random() < 0.3:
+                values = values.astype(rng.choice(("i4", "f4", "S1", "i1")))
             log[name] = log[name].dims, values, log[name].attrs
         elif how < 0.92:
-            dimension = chance.choice(list(log.sizes))
-            log = log.isel({dimension: slice(0, chance.choice((0, 1, 2)))})
+            dimension = rng.choice(list(log.sizes))
+            log = log.isel({dimension: slice(0, rng.choice((0, 1, 2)))})
         elif how < 0.96:
-            dimension = chance.choice(list(log.sizes))
-            log = log.rename_dims({dimension: chance.choice(("world", "x", "time_"))})
+            dimension = rng.choice(list(log.sizes))
+            log = log.rename_dims({dimension: rng.choice(("world", "x", "time_"))})
         else:
             log[name] = log[name].transpose(*log[name].dims[::-1])
     found = bytes(log.to_netcdf(engine="scipy") or b"")
-    return (
-        chance.choice((change_byte, cut_bytes))(found, chance) if chance.random() < 0.1 else found
-    )
+    return rng.choice((change_byte, cut_bytes))(found, rng) if rng.random() < 0.1 else found
 
 
-def change_policy(data: bytes, chance: random.Random, evil: Path) -> bytes:
+def change_policy(data: bytes, rng: random.Random, evil: Path) -> bytes:
     """Change a policy in one to three places."""
     arrays: dict[str, Any] = dict(np.load(io.BytesIO(data)))
     metadata = json.loads(str(arrays["metadata"]))
-    for _ in range(chance.choice((1, 1, 1, 2, 3))):
-        how, name = chance.random(), chance.choice(list(arrays))
+    for _ in range(rng.choice((1, 1, 1, 2, 3))):
+        how, name = rng.random(), rng.choice(list(arrays))
         if how < 0.6:
-            if isinstance(metadata, dict) and "parameters" in metadata and chance.random() < 0.5:
-                metadata["parameters"] = change_json(metadata["parameters"], chance)
+            if isinstance(metadata, dict) and "parameters" in metadata and rng.random() < 0.5:
+                metadata["parameters"] = change_json(metadata["parameters"], rng)
             else:
-                metadata = change_json(metadata, chance)
-            if isinstance(metadata, dict) and chance.random() < 0.1:
-                kind = chance.choice(("task", "law", "terrain", "method", "robot"))
+                metadata = change_json(metadata, rng)
+            if isinstance(metadata, dict) and rng.random() < 0.1:
+                kind = rng.choice(("task", "law", "terrain", "method", "robot"))
                 digest = hashlib.sha256(evil.read_bytes()).hexdigest()
                 metadata |= {kind: str(evil), "files": {kind: {"file": "x", "sha256": digest}}}
-            arrays["metadata"] = np.array(write_json(metadata, chance))
+            arrays["metadata"] = np.array(write_json(metadata, rng))
         elif how < 0.7 and len(arrays) > 1:
             del arrays[name]
         elif how < 0.85:
-            arrays[name] = change_values(arrays[name], chance)
+            arrays[name] = change_values(arrays[name], rng)
         elif how < 0.92:
             types = ("U8", "c16", "?", "i4", "f2", "M8[s]")
             try:
-                arrays[name] = arrays[name].astype(chance.choice(types))
+                arrays[name] = arrays[name].astype(rng.choice(types))
             except ValueError:
                 arrays[name] = arrays[name][..., None]
         else:
-            arrays[name] = np.atleast_1d(arrays[name])[: chance.randrange(3)]
+            arrays[name] = np.atleast_1d(arrays[name])[: rng.randrange(3)]
     file = io.BytesIO()
     np.savez(file, **arrays)
     found = file.getvalue()
-    return (
-        chance.choice((change_byte, cut_bytes))(found, chance) if chance.random() < 0.1 else found
-    )
+    return rng.choice((change_byte, cut_bytes))(found, rng) if rng.random() < 0.1 else found
 
 
 # ---------------------------------------------------------------- who reads it
@@ -367,59 +361,59 @@ def write_deploy_yaml(contract: Contract) -> str:
     )
 
 
-def change_contract(ending: str, data: bytes, chance: random.Random) -> bytes:
+def change_contract(ending: str, data: bytes, rng: random.Random) -> bytes:
     """Change the bytes, a value or a line of a contract."""
-    if ending == "onnx" and chance.random() < 0.7:
+    if ending == "onnx" and rng.random() < 0.7:
         model = onnx.load_from_string(data)
         entry = next(p for p in model.metadata_props if p.key == CONTRACT_KEY)
-        entry.value = change_contract("toml", entry.value.encode(), chance).decode(errors="replace")
+        entry.value = change_contract("toml", entry.value.encode(), rng).decode(errors="replace")
         return model.SerializeToString()
-    if ending == "onnx" or chance.random() < 0.2:
-        return chance.choice((change_byte, cut_bytes))(data, chance)
+    if ending == "onnx" or rng.random() < 0.2:
+        return rng.choice((change_byte, cut_bytes))(data, rng)
     lines = data.decode().split("\n")
-    at = chance.randrange(len(lines))
+    at = rng.randrange(len(lines))
     key, sign, value = lines[at].partition("=" if ending == "toml" else ":")
-    odd_value = json.dumps(chance.choice(ODD))
-    change = chance.randrange(4)
+    odd_value = json.dumps(rng.choice(ODD))
+    change = rng.randrange(4)
     if change == 0:
         lines[at] = f"{key}{sign} {odd_value}"
     elif change == 1:
         items = value.split(",")
-        items[chance.randrange(len(items))] = f" {odd_value}"
+        items[rng.randrange(len(items))] = f" {odd_value}"
         lines[at] = f"{key}{sign}{','.join(items)}"
     elif change == 2:
-        lines[at] = lines[chance.randrange(len(lines))]
+        lines[at] = lines[rng.randrange(len(lines))]
     else:
         del lines[at]
     return "\n".join(lines).encode()
 
 
-def change_table(ending: str, data: bytes, chance: random.Random, folder: Path) -> bytes:
+def change_table(ending: str, data: bytes, rng: random.Random, folder: Path) -> bytes:
     """Change the bytes or a number of a table, or the file next to it."""
     if ending == "json":
         value = json.loads(data)
-        return write_json(change_json(value, chance), chance).encode()
-    if ending == "csv" and chance.random() < 0.7:
+        return write_json(change_json(value, rng), rng).encode()
+    if ending == "csv" and rng.random() < 0.7:
         lines = data.split(b"\n")
-        at = chance.randrange(len(lines))
+        at = rng.randrange(len(lines))
         cells = lines[at].split(b",")
-        cells[chance.randrange(len(cells))] = chance.choice((b"", b"x", b"1e999", b"nan", b"-1"))
+        cells[rng.randrange(len(cells))] = rng.choice((b"", b"x", b"1e999", b"nan", b"-1"))
         lines[at] = b",".join(cells)
         return b"\n".join(lines)
-    return chance.choice((change_byte, cut_bytes))(data, chance)
+    return rng.choice((change_byte, cut_bytes))(data, rng)
 
 
-def create_mutant(kind: str, chance: random.Random, folder: Path, base: Any, evil: Path) -> Path:
+def create_mutant(kind: str, rng: random.Random, folder: Path, base: Any, evil: Path) -> Path:
     """Create the next damaged file."""
-    ending, data = chance.choice(base[kind])
+    ending, data = rng.choice(base[kind])
     if kind == "logs":
-        data = change_log(data, chance, evil)
+        data = change_log(data, rng, evil)
     elif kind == "policies":
-        data = change_policy(data, chance, evil)
+        data = change_policy(data, rng, evil)
     elif kind == "contracts":
-        data = change_contract(ending, data, chance)
+        data = change_contract(ending, data, rng)
     else:
-        data = change_table(ending, data, chance, folder)
+        data = change_table(ending, data, rng, folder)
     name = "mutant.csv.json" if ending == "json" else f"mutant.{ending}"
     (folder / "mutant.csv.json").write_bytes((folder / "log.csv.json").read_bytes())
     path = folder / name
@@ -456,11 +450,11 @@ def main() -> int:
         sys.path.insert(0, scratch)
         evil, mark_file = folder / "evil.py", folder / "mark"
         evil.write_text(f"from pathlib import Path\nPath({str(mark_file)!r}).write_text('run')\n")
-        base, chance = create_valid_files(folder), random.Random(arguments.seed)
+        base, rng = create_valid_files(folder), random.Random(arguments.seed)
         readers = READER_FACTORIES[arguments.kind](folder)
         for number in range(arguments.count):
             try:
-                path = create_mutant(arguments.kind, chance, folder, base, evil)
+                path = create_mutant(arguments.kind, rng, folder, base, evil)
             except Exception:  # it cannot be written like this
                 counts["not written"] += 1
                 continue

@@ -118,24 +118,24 @@ BOMB = (
 
 def create_mutator(kind: str, seed: int) -> Callable[[], Sample]:
     """Return a function that creates the next mutant of a kind: `robots`, `small` or `logs`."""
-    chance, made = random.Random(seed), {"robots": robot_files, "small": small_files, "logs": logs}
+    rng, made = random.Random(seed), {"robots": robot_files, "small": small_files, "logs": logs}
     samples = made[kind]()
 
     def make() -> Sample:
-        sample = chance.choice(samples)
+        sample = rng.choice(samples)
         change = change_log if kind == "logs" else change_robot
         data = sample.data
-        for _ in range(chance.choice((1, 1, 1, 2, 3))):
-            data = change(sample.kind, data, chance)
+        for _ in range(rng.choice((1, 1, 1, 2, 3))):
+            data = change(sample.kind, data, rng)
         return Sample(sample.kind, data, sample.folder)
 
     return make
 
 
-def change_robot(kind: str, data: bytes, chance: random.Random) -> bytes:
+def change_robot(kind: str, data: bytes, rng: random.Random) -> bytes:
     """Change one part of a robot file."""
-    if chance.random() < 0.07:
-        return insert_special(kind, data, chance)
+    if rng.random() < 0.07:
+        return insert_special(kind, data, rng)
     others = (
         change_word,
         change_path,
@@ -145,14 +145,14 @@ def change_robot(kind: str, data: bytes, chance: random.Random) -> bytes:
         *ELEMENTS,
         *BYTES,
     )
-    change = chance.choice((*(change_number,) * 6, *others))
-    return change(data, chance)
+    change = rng.choice((*(change_number,) * 6, *others))
+    return change(data, rng)
 
 
-def change_number(data: bytes, chance: random.Random) -> bytes:
+def change_number(data: bytes, rng: random.Random) -> bytes:
     """Replace one number of an attribute or of an element's text."""
     hits = [m for m in _find_values(data) if re.search(rb"\d", m[2])]
-    return _replace_number(data, chance.choice(hits), chance) if hits else data
+    return _replace_number(data, rng.choice(hits), rng) if hits else data
 
 
 def _find_values(data: bytes) -> list[re.Match[bytes]]:
@@ -160,158 +160,158 @@ def _find_values(data: bytes) -> list[re.Match[bytes]]:
     return [*ATTRIBUTE.finditer(data), *TEXT.finditer(data)]
 
 
-def _replace_number(data: bytes, hit: re.Match[bytes], chance: random.Random) -> bytes:
+def _replace_number(data: bytes, hit: re.Match[bytes], rng: random.Random) -> bytes:
     words = hit[2].split() or [b""]
-    words[chance.randrange(len(words))] = chance.choice(NUMBERS).encode()
-    if chance.random() < 0.1:
-        words = words * chance.choice((0, 2, 1000))
+    words[rng.randrange(len(words))] = rng.choice(NUMBERS).encode()
+    if rng.random() < 0.1:
+        words = words * rng.choice((0, 2, 1000))
     return data[: hit.start(2)] + b" ".join(words) + data[hit.end(2) :]
 
 
-def change_word(data: bytes, chance: random.Random) -> bytes:
+def change_word(data: bytes, rng: random.Random) -> bytes:
     """Replace one value by a word or by another value."""
     hits = _find_values(data)
     if not hits:
         return data
-    hit, other = chance.choice(hits), chance.choice(hits)
-    value = other[2] if chance.random() < 0.5 else chance.choice(WORDS).encode()
+    hit, other = rng.choice(hits), rng.choice(hits)
+    value = other[2] if rng.random() < 0.5 else rng.choice(WORDS).encode()
     return data[: hit.start(2)] + value + data[hit.end(2) :]
 
 
-def change_path(data: bytes, chance: random.Random) -> bytes:
+def change_path(data: bytes, rng: random.Random) -> bytes:
     """Replace a file name by that of a pipe, of a file outside, or of a file that names itself."""
     hits = [m for m in ATTRIBUTE.finditer(data) if m[1].startswith(b"file")]
     hits += list(URI.finditer(data))
     if not hits:
         return data
-    hit, name = chance.choice(hits), chance.choice((*fuzz_samples.SIDE_FILES, *WORDS))
+    hit, name = rng.choice(hits), rng.choice((*fuzz_samples.SIDE_FILES, *WORDS))
     return data[: hit.start(2)] + name.encode() + data[hit.end(2) :]
 
 
-def add_namespace(data: bytes, chance: random.Random) -> bytes:
+def add_namespace(data: bytes, rng: random.Random) -> bytes:
     """Add a namespace to the root or to an element."""
     hits = list(re.finditer(rb"<(\w+)(?=[\s/>])", data))
-    hit = chance.choice((hits[0], chance.choice(hits))) if hits else None
-    space = chance.choice((' xmlns="http://x"', ' xmlns:x="y"', ' xmlns=""')).encode()
+    hit = rng.choice((hits[0], rng.choice(hits))) if hits else None
+    space = rng.choice((' xmlns="http://x"', ' xmlns:x="y"', ' xmlns=""')).encode()
     return data[: hit.end()] + space + data[hit.end() :] if hit else data
 
 
-def remove_attribute(data: bytes, chance: random.Random) -> bytes:
+def remove_attribute(data: bytes, rng: random.Random) -> bytes:
     """Remove one attribute."""
     hits = list(ATTRIBUTE.finditer(data))
-    hit = chance.choice(hits) if hits else None
+    hit = rng.choice(hits) if hits else None
     return data[: hit.start()] + data[hit.end() :] if hit else data
 
 
-def remove_element(data: bytes, chance: random.Random) -> bytes:
+def remove_element(data: bytes, rng: random.Random) -> bytes:
     """Remove one element."""
     hits = list(ELEMENT.finditer(data))
-    hit = chance.choice(hits) if hits else None
+    hit = rng.choice(hits) if hits else None
     return data[: hit.start()] + data[hit.end() :] if hit else data
 
 
-def copy_element(data: bytes, chance: random.Random) -> bytes:
+def copy_element(data: bytes, rng: random.Random) -> bytes:
     """Copy one element to another position."""
     hits = list(ELEMENT.finditer(data))
     if not hits:
         return data
-    hit, place = chance.choice(hits), chance.choice(hits)
-    return data[: place.start()] + hit[0] * chance.choice((1, 1, 1, 500)) + data[place.start() :]
+    hit, place = rng.choice(hits), rng.choice(hits)
+    return data[: place.start()] + hit[0] * rng.choice((1, 1, 1, 500)) + data[place.start() :]
 
 
-def change_byte(data: bytes, chance: random.Random) -> bytes:
+def change_byte(data: bytes, rng: random.Random) -> bytes:
     """Replace one byte."""
-    at = chance.randrange(max(len(data), 1))
-    return data[:at] + bytes([chance.randrange(256)]) + data[at + 1 :]
+    at = rng.randrange(max(len(data), 1))
+    return data[:at] + bytes([rng.randrange(256)]) + data[at + 1 :]
 
 
-def cut_bytes(data: bytes, chance: random.Random) -> bytes:
+def cut_bytes(data: bytes, rng: random.Random) -> bytes:
     """Remove a piece or the end."""
-    first = chance.randrange(max(len(data), 1))
-    last = chance.choice((len(data), first + chance.randrange(200)))
+    first = rng.randrange(max(len(data), 1))
+    last = rng.choice((len(data), first + rng.randrange(200)))
     return data[:first] + data[last:]
 
 
-def change_encoding(data: bytes, chance: random.Random) -> bytes:
+def change_encoding(data: bytes, rng: random.Random) -> bytes:
     """Declare another encoding, or convert the text to it."""
-    name = chance.choice(ENCODINGS)
+    name = rng.choice(ENCODINGS)
     body = re.sub(rb"^\s*<\?xml[^>]*\?>", b"", data).replace(b"base", "bäse".encode())
     head = f'<?xml version="1.0" encoding="{name}"?>'.encode()
     try:
         recoded = (head + body).decode("utf-8", "replace").encode(name, "replace")
     except LookupError:
         recoded = head + body
-    return chance.choice((head + body, recoded))
+    return rng.choice((head + body, recoded))
 
 
-def insert_special(kind: str, data: bytes, chance: random.Random) -> bytes:
+def insert_special(kind: str, data: bytes, rng: random.Random) -> bytes:
     """Insert something hostile after the root tag, or an entity bomb before it."""
-    if chance.random() < 0.1:
+    if rng.random() < 0.1:
         body = re.sub(rb"^\s*<\?xml[^>]*\?>", b"", data)
         return BOMB + body.replace(b'name="', b'name="&j;', 1)
     root = re.search(rb"<(mujoco|robot|model)[^>]*>", data)
     at = root.end() if root else 0
-    return data[:at] + chance.choice(SPECIAL[kind]).encode() + data[at:]
+    return data[:at] + rng.choice(SPECIAL[kind]).encode() + data[at:]
 
 
 ELEMENTS, BYTES = (remove_element, copy_element), (change_byte, cut_bytes, change_encoding)
 VALUES = (np.nan, np.inf, -np.inf, 1e308, -1e308, 1e39, -1.0, 0.0, 1e-320, 1e20)
 
 
-def change_log(kind: str, data: bytes, chance: random.Random) -> bytes:
+def change_log(kind: str, data: bytes, rng: random.Random) -> bytes:
     """Change the bytes or the contents of a log."""
-    if chance.random() < 0.4:
-        return chance.choice((change_byte, cut_bytes))(data, chance)
+    if rng.random() < 0.4:
+        return rng.choice((change_byte, cut_bytes))(data, rng)
     try:
-        return (change_netcdf if kind == "nc" else change_arrays)(data, chance)
+        return (change_netcdf if kind == "nc" else change_arrays)(data, rng)
     except Exception:  # it was broken before, or cannot be written like this
-        return change_byte(data, chance)
+        return change_byte(data, rng)
 
 
-def change_netcdf(data: bytes, chance: random.Random) -> bytes:
+def change_netcdf(data: bytes, rng: random.Random) -> bytes:
     """Change one variable, attribute or dimension of a log."""
     log = xr.load_dataset(io.BytesIO(data), engine="scipy")
-    name, how = str(chance.choice(list(log.variables))), chance.randrange(6)
+    name, how = str(rng.choice(list(log.variables))), rng.randrange(6)
     if how == 0:
         log = log.drop_vars(name)
     elif how == 1:
-        log[name] = log[name].dims, change_values(log[name].values, chance), log[name].attrs
+        log[name] = log[name].dims, change_values(log[name].values, rng), log[name].attrs
     elif how == 2:
-        log.attrs[chance.choice(list(log.attrs))] = chance.choice((*VALUES, *WORDS[2:9], [1, 2]))
+        log.attrs[rng.choice(list(log.attrs))] = rng.choice((*VALUES, *WORDS[2:9], [1, 2]))
     elif how == 3:
-        del log.attrs[chance.choice(list(log.attrs))]
+        del log.attrs[rng.choice(list(log.attrs))]
     elif how == 4:
-        dimension = chance.choice(list(log.sizes))
-        log = log.isel({dimension: slice(0, chance.choice((0, 1, 2)))})
+        dimension = rng.choice(list(log.sizes))
+        log = log.isel({dimension: slice(0, rng.choice((0, 1, 2)))})
     else:
         log = log.rename({name: name + "_"})
     return bytes(log.to_netcdf(engine="scipy") or b"")
 
 
-def change_arrays(data: bytes, chance: random.Random) -> bytes:
+def change_arrays(data: bytes, rng: random.Random) -> bytes:
     """Change, remove, reshape or convert one array."""
     arrays = dict(np.load(io.BytesIO(data)))
-    name, how = chance.choice(list(arrays)), chance.randrange(5)
+    name, how = rng.choice(list(arrays)), rng.randrange(5)
     if how == 0:
         del arrays[name]
     elif how == 1:
-        arrays[name] = change_values(arrays[name], chance)
+        arrays[name] = change_values(arrays[name], rng)
     elif how == 2:
         arrays[name] = arrays[name][..., None]
     elif how == 3:
-        arrays[name] = arrays[name].astype(chance.choice(("U8", "c16", "?", "i4", "f2", "M8[s]")))
+        arrays[name] = arrays[name].astype(rng.choice(("U8", "c16", "?", "i4", "f2", "M8[s]")))
     else:
-        arrays[name] = np.atleast_1d(arrays[name])[: chance.randrange(3)]
+        arrays[name] = np.atleast_1d(arrays[name])[: rng.randrange(3)]
     changed_file = io.BytesIO()
     np.savez(changed_file, **arrays)
     return changed_file.getvalue()
 
 
-def change_values(values: np.ndarray, chance: random.Random) -> np.ndarray:
+def change_values(values: np.ndarray, rng: random.Random) -> np.ndarray:
     """Replace one or all values of an array by a strange number or by words."""
     if values.dtype.kind not in "fiu" or not values.size:
-        return np.full(values.shape, chance.choice(WORDS[2:9]))
-    found, value = values.astype(float), chance.choice(VALUES)
-    where = slice(None) if chance.random() < 0.2 else chance.randrange(values.size)
+        return np.full(values.shape, rng.choice(WORDS[2:9]))
+    found, value = values.astype(float), rng.choice(VALUES)
+    where = slice(None) if rng.random() < 0.2 else rng.randrange(values.size)
     found.reshape(-1)[where] = value
     return found

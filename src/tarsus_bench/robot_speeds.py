@@ -51,7 +51,7 @@ OURS = ("one", "batch", "batch32")
 
 @dataclass(frozen=True)
 class Effort:
-    """Size of the measurement of each robot."""
+    """Duration and number of measurements per robot."""
 
     seconds: float = 1.0
     """Simulated time of one world per round, s."""

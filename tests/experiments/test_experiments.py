@@ -71,7 +71,7 @@ def test_all_checks_hold(made: tuple[str, Path, dict[str, Any]]) -> None:
 def test_published_values_cite_their_location(made: tuple[str, Path, dict[str, Any]]) -> None:
     for part in made[2]["parts"].values():
         for row in part["rows"]:
-            assert row["published"] is None or row["where"], row
+            assert row["published"] is None or row["location"], row
             if row["ratio"] is not None:
                 assert row["ratio"] == pytest.approx(row["measured"] / row["published"])
 

@@ -87,7 +87,7 @@ class ConePoint:
 
     @property
     def reach(self) -> SX:
-        """x_N + mu |x_T|: positive wherever the projection lies on the edge."""
+        """Sum x_N + mu |x_T|, which is positive if the projection lies on the edge."""
         return self.x[0] + self.mu * self.length
 
     @property

@@ -44,8 +44,8 @@ class Roundness:
     def rolling_displacement(self, before: SX, normal: SX) -> SX:
         """Compute the displacement (3,) of the contact point by rolling, m, world axes.
 
-        It is r theta x n with theta = asin(|s|) s / |s| to the fifth power, for turns of less than
-        about one radian since the rotation was `before` (3, 3).
+        It is r theta x n, with theta = asin(|s|) s / |s| expanded to fifth order, for rotations of
+        less than about one radian since the rotation was `before` (3, 3).
         """
         if self.arm is None and SX(self.radius).is_zero():
             return SX.zeros(3)

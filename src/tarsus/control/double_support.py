@@ -18,7 +18,7 @@ MIN_SQUARE = 1e-6  # m^2: guards a division
 
 @dataclass(frozen=True)
 class DoubleSupport:
-    """Robot above its two soles.
+    """Robot in double support on flat feet.
 
     Attributes
     ----------

@@ -176,25 +176,25 @@ class Session(ABC):
 
 
 class Engine(ABC):
-    """A simulator at one of its settings.
+    """Simulator with given settings.
 
     Attributes
     ----------
     law, stepper
-        Contact law and time stepper; of another simulator, its name and that of its settings.
+        Contact law and time stepper; for a peer, the simulator and the name of its settings.
     order
         Order of accuracy of the stepper, if known.
     not_modeled
         Effects that the engine does not model, with the reasons.
     impulsive
-        Whether the law changes velocities at an instant, as rigid ground does.
+        Whether contact changes velocities instantaneously, as on rigid ground.
     parameters
-        Names of parameters that a start may set.
+        Names of the parameters that can be set at the start.
     peer
-        Whether the engine is another simulator than Tarsus.
+        Whether the engine is not Tarsus but another simulator.
     variants
-        Settings at which tables show another simulator, name -> meaning; one of the names is the
-        only argument that making the engine needs.
+        Descriptions of the settings that tables list, by name; a name is the only argument that
+        the constructor needs.
     """
 
     law: str

@@ -40,7 +40,7 @@ def apply_due_changes(
     work: ControlPlan,
     state: Values,
     end: Values,
-    when: tuple[SX, SX, RandomDraws, SimpleNamespace],
+    context: tuple[SX, SX, RandomDraws, SimpleNamespace],
     b: Builder,
 ) -> Values:
     """Compute state and observation after due resets, command changes and pushes.
@@ -53,13 +53,13 @@ def apply_due_changes(
         State after the period.
     end
         tau, impulse and sensor readings of the last step.
-    when
+    context
         Whether the episode failed, whether its time is over, the random draws and the terrain's
         symbols.
     b
         Builder of the program.
     """
-    failed, over_time, draws, terrain = when
+    failed, over_time, draws, terrain = context
     over = ca.logic_or(failed, over_time)
     task, periods = work.task, state["clock"]
     intervals = {"command": task.command_interval, "push": task.push_interval}
@@ -105,7 +105,7 @@ def apply_due_changes(
 
 
 def _draw_initial_state(
-    work: ControlPlan, last: Values, when: tuple[SX, RandomDraws, SimpleNamespace], b: Builder
+    work: ControlPlan, last: Values, context: tuple[SX, RandomDraws, SimpleNamespace], b: Builder
 ) -> Values:
     """Draw the state at the start of an episode: near `start`, with a random heading.
 
@@ -115,13 +115,13 @@ def _draw_initial_state(
         Task on a robot in a scene.
     last
         State at the end of the last episode.
-    when
+    context
         Whether that episode failed, the random draws and the terrain's symbols.
     b
         Builder of the program.
     """
     # near the start coordinates
-    failed, draws, terrain = when
+    failed, draws, terrain = context
     task, scene, m = work.task, work.scene, work.scene.mechanism
     indices, start = actuated_indices(m)[0], b.parameter("start", m.nq)
     extra = 5 if task.randomizes_pose else 0

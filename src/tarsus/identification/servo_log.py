@@ -80,7 +80,7 @@ def read_servo_log(log: Path | Mapping[str, Any], robot: Robot) -> MotionLog:
         )
     q_name, target_name = (_find_array(arrays, names) for names in (MEASURED, TARGETS))
     if "time" not in arrays:
-        raise InvalidFile("the log lacks time, in s.", "time")
+        raise InvalidFile("the log has no array time, in s.", "time")
     time = np.asarray(arrays["time"], float).ravel()
     q, target = (_read_columns(arrays[n], n, len(time), joints) for n in (q_name, target_name))
     time, q, target = _drop_nonfinite(time, q, target)

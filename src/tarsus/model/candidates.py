@@ -110,7 +110,7 @@ def create_candidates(
     ups
         Direction of up, shape (3,), in each body's frame with all joints at zero; by default z.
     """
-    return tuple(candidate for candidate, _ in _create_of_shapes(list(shapes), ups or {}))
+    return tuple(candidate for candidate, _ in _create_from_shapes(list(shapes), ups or {}))
 
 
 def find_edges(
@@ -123,7 +123,7 @@ def find_edges(
     """
     shapes = list(shapes)
     names_of: list[list[str]] = [[] for _ in shapes]
-    for candidate, number in _create_of_shapes(shapes, ups or {}):
+    for candidate, number in _create_from_shapes(shapes, ups or {}):
         names_of[number].append(candidate.name)
     return tuple(
         (names[a], names[b])
@@ -140,10 +140,10 @@ def _find_straight_lines(kind: ShapeKind, count: int) -> tuple[tuple[int, int], 
     return ((0, count // 2),) if kind == "cylinder" else EDGES.get(kind, ())
 
 
-def _create_of_shapes(
+def _create_from_shapes(
     shapes: list[tuple[str, int, Shape]], ups: Mapping[int, Array]
 ) -> list[tuple[Candidate, int]]:
-    """Create the candidates, and the number of the shape that each belongs to."""
+    """Create the candidates, each with the index of its shape."""
     links_of: dict[str, set[str]] = {}
     for link, _, shape in shapes:
         links_of.setdefault(shape.name, set()).add(link)

@@ -81,7 +81,7 @@ def compile_on_floor(source: Source, excluded: Sequence[tuple[str, str]] = ()) -
     source
         The model.
     excluded
-        Names of two bodies each that must not collide.
+        Pairs of names of bodies that must not collide.
     """
     check_size(source.document)
     return _compile_with_stand_ins(source, 1.0, partial(_add_floor, excluded=excluded))

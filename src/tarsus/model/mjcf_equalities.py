@@ -208,7 +208,10 @@ def _solve_tendon_equality(model: Any, number: int) -> list[_Coupling]:
 
 
 def _solve_short_ranges(model: Any) -> list[list[_Coupling]]:
-    """Solve the middle of each short tendon range for each joint that can follow."""
+    """Couple the joints of each tendon with a short range, fixed at the middle of that range.
+
+    The result has one list per tendon: the coupling, solved for each joint that can follow.
+    """
     result = []
     for tendon in np.flatnonzero(np.array(model.tendon_limited)).tolist():
         lower, upper = (float(end) for end in model.tendon_range[tendon])

@@ -102,7 +102,7 @@ class Source:
 
 @dataclass(frozen=True)
 class _File:
-    """A file that is being read (None: a text), and the files that led to it."""
+    """File that is being read, or None for a string, and the files that include it."""
 
     path: Path | None
     trail: tuple[Path, ...] = ()

@@ -30,7 +30,7 @@ class LoadCell(Sensor):
     period: int = parameter(1, "[1]", "steps to average, such as a control period", "[1, inf)")
 
     def channels(self, mechanism: Mechanism) -> Mapping[str, str]:
-        """Name force, and moment about the frame's origin."""
+        """Return the channels of force, and of moment about the frame's origin."""
         find_frame(mechanism, self.frame)
         return vector_channels("force", "N") | vector_channels("moment", "N m")
 

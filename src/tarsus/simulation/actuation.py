@@ -52,7 +52,7 @@ class Actuation:
     delay
         Longest delay of a control signal, in steps.
     models
-        Models of real motors, without their numbers.
+        Models of real motors, without parameter values.
     """
 
     optional: tuple[str, ...] = ()

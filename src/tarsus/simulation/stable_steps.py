@@ -77,9 +77,9 @@ def min_landing_mass(scene: Scene) -> tuple[float, str]:
     # bound: the sum over all contacts of a body
     bodies = sorted({candidate.body for candidate in scene.candidates})
     of_body = np.array([[c.body == body for c in scene.candidates] for body in bodies])
-    felt = (largest @ of_body.T).max(0)
-    worst = int(felt.argmax())
-    return float(1 / felt[worst]), mechanism.bodies[bodies[worst]].name
+    mobility = (largest @ of_body.T).max(0)
+    worst = int(mobility.argmax())
+    return float(1 / mobility[worst]), mechanism.bodies[bodies[worst]].name
 
 
 def touching_warnings(plan: Plan, q: NDArray[np.float64], dt: float) -> list[WarningRecord]:

@@ -76,8 +76,8 @@ class TouchingContacts:
 def find_touching_contacts(scene: Scene, q: Array) -> TouchingContacts | None:
     """Find the contacts that touch at coordinates q (nq,).
 
-    Only for a world of several bodies, or of free bodies. None if nothing touches, or the law has
-    no limit that depends on masses.
+    Returns None if nothing touches, if the law has no limit that depends on masses, or if the world
+    is a single robot.
     """
     if not _may_stack(scene.mechanism, scene.pairs):
         return None

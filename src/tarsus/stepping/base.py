@@ -331,7 +331,7 @@ class Stepper(ABC):
 
     @property
     def inner_steps(self) -> int:
-        """Number of steps of the law in one step."""
+        """Number of contact problems per step, one for each inner step."""
         return 1
 
     @property

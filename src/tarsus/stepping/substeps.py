@@ -68,22 +68,22 @@ class Substeps(Stepper):
 
     @property
     def supports_impulses(self) -> bool:
-        """As the inner stepper."""
+        """Whether the inner stepper supports impulses."""
         return self.stepper.supports_impulses
 
     @property
     def supports_constraints(self) -> bool:
-        """As the inner stepper."""
+        """Whether the inner stepper supports constraints."""
         return self.stepper.supports_constraints
 
     @property
     def inner_steps(self) -> int:
-        """Number of steps of the law in all inner steps together."""
+        """Number of contact problems per step, those of the inner stepper included."""
         return self.n * self.stepper.inner_steps
 
     @property
     def subcycles(self) -> bool:
-        """As the inner stepper."""
+        """Whether the inner stepper lets a law integrate its forces in substeps."""
         return self.stepper.subcycles
 
     def evaluation(self, mechanism: Mechanism, q: SX, u: SX, dt: SX) -> SX:

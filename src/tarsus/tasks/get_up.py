@@ -208,8 +208,8 @@ class GetUp(LearningTask):
 
     def progress(self, state: StateView) -> SX:
         half = self.episode / 2
-        low = ca.fmax(self._commanded_height(state) - state.height, 0) / state.stand[2]
-        well = ca.fmax(state.rotation[2, 2], 0) * ca.exp(-((low / 0.3) ** 2))
+        height_error = ca.fmax(self._commanded_height(state) - state.height, 0) / state.stand[2]
+        well = ca.fmax(state.rotation[2, 2], 0) * ca.exp(-((height_error / 0.3) ** 2))
         return ca.if_else(state.clock > half, 2 * well, 0)
 
     def failed(self, state: StateView) -> SX:

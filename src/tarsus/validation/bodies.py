@@ -72,23 +72,23 @@ def cube() -> Mechanism:
     return _free("cube", 1.0, _moments(1.0, CUBE), _corners(CUBE))
 
 
-def cube_of(mass: float, half: float, moment: float, rounding: float = 0.0) -> Mechanism:
+def create_cube(mass: float, half_edge: float, moment: float, rounding: float = 0.0) -> Mechanism:
     """Build a cube with contacts at its eight corners.
 
     Parameters
     ----------
     mass
         Mass in kg.
-    half
-        Half of the edge in m.
+    half_edge
+        Half the edge length in m.
     moment
         Moment of inertia about each axis, kg m^2.
     rounding
         Radius of the corners in m.
     """
-    corners = _corners(np.full(3, half - rounding))
+    corners = _corners(np.full(3, half_edge - rounding))
     rounded = tuple(replace(corner, radius=rounding) for corner in corners)
-    return _free(f"cube {half:g} {rounding:g}", mass, moment * np.eye(3), rounded)
+    return _free(f"cube {half_edge:g} {rounding:g}", mass, moment * np.eye(3), rounded)
 
 
 def rod(mass: float = 1.0, half: float = ROD) -> Mechanism:

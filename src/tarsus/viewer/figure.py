@@ -21,7 +21,7 @@ from tarsus.viewer.colors import COLORS
 
 Array = NDArray[Any]
 MAX_FEET = 8
-MAX_NAME = 20  # characters of a name; longer names are quoted in the middle
+MAX_NAME_LENGTH = 20  # characters of a name; longer names are shortened in the middle
 TITLE_WIDTH = 90  # characters
 LEGEND_ABOVE: dict[str, Any] = {
     "frameon": False,
@@ -83,14 +83,16 @@ def save(figure: Figure, path: Path) -> None:
 
 
 def shorten(names: Sequence[str]) -> list[str]:
-    """Shorten names to MAX_NAME characters; number them if two would become equal."""
-    tail_length = (MAX_NAME - 1) // 2
+    """Shorten names to MAX_NAME_LENGTH characters; number them if two would become equal."""
+    tail_length = (MAX_NAME_LENGTH - 1) // 2
     cut = [
-        n if len(n) <= MAX_NAME else f"{n[: MAX_NAME - 1 - tail_length]}…{n[-tail_length:]}"
+        n
+        if len(n) <= MAX_NAME_LENGTH
+        else f"{n[: MAX_NAME_LENGTH - 1 - tail_length]}…{n[-tail_length:]}"
         for n in names
     ]
     if len(set(cut)) < len(set(names)):
-        cut = [f"{n[: MAX_NAME - 4]}… {k + 1}" for k, n in enumerate(names)]
+        cut = [f"{n[: MAX_NAME_LENGTH - 4]}… {k + 1}" for k, n in enumerate(names)]
     return [_escape(name) for name in cut]
 
 

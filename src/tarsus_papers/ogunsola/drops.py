@@ -54,8 +54,11 @@ class Scenario:
     ground: float
 
     @property
-    def fall(self) -> float:
-        """Time until the first foot lands, in s; the height is above its landing point."""
+    def fall_time(self) -> float:
+        """Time of free fall, in s, until the first foot lands.
+
+        `height` is the distance of that foot above its landing point.
+        """
         return float(np.sqrt(2 * self.height / G))
 
 

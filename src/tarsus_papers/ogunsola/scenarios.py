@@ -83,8 +83,8 @@ class _Drop(Exhibit):
                 *(float(np.rad2deg(angle_set)), measured, "deg", LOCATION),
             ),
             Row(
-                "first landing", None, scenario.fall + free.landing, "s", "",
-                f"closed form sqrt(2 h / g) = {scenario.fall:.6f} s",
+                "first landing", None, scenario.fall_time + free.landing, "s", "",
+                f"closed form sqrt(2 h / g) = {scenario.fall_time:.6f} s",
             ),
             Row(
                 "sum of the first impulses, e 0", None, free.first, "N s", "",

@@ -71,7 +71,7 @@ class Face:
         return normal / ca.sqrt(ca.sumsqr(normal) + MIN_LENGTH**2)
 
     def point(self, position: SX) -> SX:
-        """Return the point (3,) at a position (2,), m along length and width from the middle."""
+        """Convert a position (2,) in m along length and width from the middle to a point (3,)."""
         return self.middle + ca.mtimes(self.directions.T, position)
 
     def margin(self, position: SX) -> SX:

@@ -61,9 +61,9 @@ class Hertz(ForceLaw):
     )
     axes: Literal["together", "separate"] = choice(
         "together",
-        "what friction depends on",
-        together="the slip speed, opposing the slip",
-        separate="the slip along each tangent separately, Eqn. (38)",
+        "slip speed that friction depends on",
+        together="magnitude of the slip velocity; friction opposes it",
+        separate="its component along each tangent, Eqn. (38)",
     )
 
     def __post_init__(self) -> None:

@@ -90,13 +90,13 @@ class LocalBlock:
         """Restore a block from the column of `prepare`."""
         return LocalBlock(v[0], v[1:3], v[3:6], v[6:9])
 
-    def sticking(self, b: SX) -> SX:
+    def solve_sticking(self, b: SX) -> SX:
         """Solve for L with xi = 0."""
         d, (i11, i12, i22) = b[1:] - b[0] * self.k, entries(self.inverse)
         tangent = -ca.vertcat(i11 * d[0] + i12 * d[1], i12 * d[0] + i22 * d[1])
         return ca.vertcat(self._normal(b, tangent), tangent)
 
-    def slipping(self, b: SX, mu: SX, s: SX) -> tuple[SX, SX]:
+    def solve_slipping(self, b: SX, mu: SX, s: SX) -> tuple[SX, SX]:
         """Solve for L on the cone's edge with xi_N = 0 and xi_T = -s L_T, and improve s."""
         d = b[1:] - b[0] * self.k
         tangent, _ = self._tangent(d, s)
@@ -180,8 +180,8 @@ def gauss_seidel(
 
 def solve_contact(local: LocalBlock, b: SX, mu: SX, s: SX) -> tuple[SX, SX]:
     """Solve for the impulse (3,) of one contact with xi = A L + b, and its sliding root s."""
-    stick = local.sticking(b)
-    slip, s_slip = local.slipping(b, mu, s)
+    stick = local.solve_sticking(b)
+    slip, s_slip = local.solve_slipping(b, mu, s)
     edge = mu * stick[0]
     inside = ca.logic_and(edge >= 0, ca.dot(stick[1:], stick[1:]) <= edge * edge)
     opens = b[0] >= 0

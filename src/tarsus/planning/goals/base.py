@@ -66,7 +66,7 @@ class Goal(ABC):
 
     @abstractmethod
     def costs(self, state: StateView) -> Mapping[str, SX]:
-        """Compute the cost rates, none of them negative, by the names of their weights."""
+        """Compute the nonnegative cost rates, by the names of their weights."""
 
     def failed(self, state: StateView) -> SX:
         """Compute whether the robot has fallen, 0 or 1."""

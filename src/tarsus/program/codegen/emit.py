@@ -83,9 +83,9 @@ class Emitter(ColdCalls):
         return "\n".join([*lines, *metadata, *branch_weights.METADATA, ""])
 
     def cold_function(self) -> str:
-        """Generate the module of a cold function, whose program is one loop.
+        """Generate the module of a cold function, from a program of `Program.cold_program`.
 
-        The program is one of `Program.cold_program`; the function's symbol is `cold_table.NAME`.
+        That program is a single loop. The function's symbol is `cold_table.NAME`.
         """
         self._in_cold_function = True
         for block in self.program.blocks:

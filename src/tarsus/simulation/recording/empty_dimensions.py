@@ -32,10 +32,7 @@ def drop_empty(log: xr.Dataset) -> xr.Dataset:
 
 
 def add_empty(log: xr.Dataset) -> xr.Dataset:
-    """Add the missing variables of `DIMENSIONS` to the log.
-
-    Those without contacts or motors are empty.
-    """
+    """Add the variables that a log without contacts or motors lacks, as empty arrays."""
     absent = [name for name in OPTIONAL if name not in log.sizes]
     if not absent:
         return log

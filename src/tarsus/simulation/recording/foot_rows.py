@@ -103,7 +103,7 @@ def _combine_points(points: xr.Dataset, name: str) -> xr.Dataset:
 
 
 def _find_body(name: str, bodies: dict[str, str]) -> str:
-    """Find the body of a contact, by name of its candidate or its span; else the contact's name."""
+    """Look up the body of a contact by its candidate or span; by default return the contact."""
     starts = [name, *(name[: mark.start()] for mark in POINT_MARKS.finditer(name))]
     return next((bodies[start] for start in starts if start in bodies and ":" not in name), name)
 

@@ -265,7 +265,7 @@ def log_warnings(mechanism: Mechanism, log: xr.Dataset) -> list[WarningRecord]:
     if overflow := log.attrs.get("overflow_steps", 0):
         text = (
             f"in {overflow} steps more contacts touched than there are slots, by up to"
-            f" {log.attrs['max_overflow']}; only the deepest were kept. Set slots=N for more."
+            f" {log.attrs['max_overflow']}; only the deepest were simulated. Increase slots=N."
         )
         records.append(WarningRecord(text, "slots-exceeded", "slots"))
     # excess of each joint beyond its limits

@@ -152,7 +152,7 @@ IMPACT_VARIABLES = {  # of steppers that locate impacts, with laws of impulses
         "mean contact force over the step without located impacts",
     ),
     "impact_time": ("s", "time of the impact"),
-    "impact_step": ("1", "index along time of the step with the impact"),
+    "impact_step": ("1", "time index of the step with the impact"),
     "impact_world": ("1", "world of the impact; only in batches"),
     "impact_impulse": ("N s", "impulse of the impact on the robot: normal, tangent 1, tangent 2"),
     "impact_velocity_before": ("m/s", "contact velocity before the impact, contact frame"),
@@ -167,9 +167,9 @@ IMPACT_VARIABLES = {  # of steppers that locate impacts, with laws of impulses
 UNCUT_VARIABLES = {  # of robots with cut joints alone
     "q_uncut": (
         VARIABLES["q"][0],
-        "coordinates after the step of the robot before joints were cut; hinges in (-pi, pi]",
+        "coordinates after the step, of the robot with uncut joints; hinges in (-pi, pi]",
     ),
-    "u_uncut": (VARIABLES["u"][0], "velocities after the step of the robot before joints were cut"),
+    "u_uncut": (VARIABLES["u"][0], "velocities after the step, of the robot with uncut joints"),
 }
 PEER_VARIABLES = {  # of other engines, and of robots with joint limits or dry friction
     "passive_force": (

@@ -18,7 +18,10 @@ SECONDS = 1.0
 
 
 class BlockOnSlope(ValidationScene):
-    """Coulomb's cone: 5 coefficients by 5 angles, speed after 1 s, g (sin - mu cos) t or zero."""
+    """Block on a slope that sticks or slides by Coulomb's law.
+
+    Its speed after 1 s is g (sin - mu cos) t or zero, for 5 coefficients and 5 angles.
+    """
 
     needs = frozenset({"friction", "sticking"})
     tolerance: ClassVar[str] = (

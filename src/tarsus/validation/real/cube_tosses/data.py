@@ -111,4 +111,4 @@ def from_arrays(arrays: dict[str, NDArray], source: str = "the tosses") -> Tosse
 
 def cube(rounding: float = 0.0) -> Mechanism:
     """Build the cube with contacts at its eight corners, rounded with a radius in m."""
-    return bodies.cube_of(MASS, EDGE / 2, INERTIA, rounding)
+    return bodies.create_cube(MASS, EDGE / 2, INERTIA, rounding)
