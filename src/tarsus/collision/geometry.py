@@ -96,7 +96,7 @@ class Geometry:
 
     @property
     def all_secondary(self) -> Geometry:
-        """The same without pairs and primary candidates: its secondary gaps are those of all."""
+        """Copy of this geometry in which every candidate is secondary, without pairs."""
         return replace(self, secondary=tuple(range(len(self.candidates))), pairs=())
 
     def is_span(self, number: SX) -> SX:

@@ -97,7 +97,7 @@ def penetration(c_N: ArrayLike, load: ArrayLike) -> Array:
 
 
 def damping(c_N: ArrayLike, mass: ArrayLike, damping_ratio: ArrayLike) -> Array:
-    """Compute d_N = 2 zeta sqrt(c_N m), N s/m; exact for a contact that feels `mass`, kg."""
+    """Compute d_N = 2 zeta sqrt(c_N m), N s/m; exact for a contact with the effective mass `mass`, kg."""
     zeta = np.asarray(damping_ratio, float)
     if not np.all(zeta >= 0):
         raise InvalidValue("damping_ratio must not be negative.", "damping_ratio")
@@ -105,12 +105,12 @@ def damping(c_N: ArrayLike, mass: ArrayLike, damping_ratio: ArrayLike) -> Array:
 
 
 def damping_ratio(c_N: ArrayLike, d_N: ArrayLike, mass: ArrayLike) -> Array:
-    """Compute zeta = d_N / (2 sqrt(c_N m)); exact for a contact that feels `mass`, kg."""
+    """Compute zeta = d_N / (2 sqrt(c_N m)); exact for a contact with the effective mass `mass`, kg."""
     return np.asarray(d_N, float) / (2 * np.sqrt(_positive("c_N", c_N) * _positive("mass", mass)))
 
 
 def restitution(damping_ratio: ArrayLike) -> Array:
-    """Compute the restitution e of a bounce without pull and gravity, given zeta; exact."""
+    """Compute the exact restitution e of a bounce, without adhesion or gravity, given zeta."""
     zeta = np.asarray(damping_ratio, float)
     if not np.all(zeta >= 0):
         raise InvalidValue("damping_ratio must not be negative.", "damping_ratio")

@@ -270,7 +270,7 @@ class DampedLeastSquares(NamedTuple):
 
 
 def damped_least_squares(jacobian: SX, desired: SX, length: float) -> DampedLeastSquares:
-    """Factorize the problem of a leg's Jacobian (6, n) and the sole's desired motion (6,)."""
+    """Factorize the least-squares problem of a leg's Jacobian (6, n) and a desired motion (6,)."""
     unit = SX([1 / length] * 3 + [1.0] * 3)
     scaled = ca.mtimes(ca.diag(unit), jacobian)
     K = ca.mtimes(scaled, scaled.T) + DAMPING**2 * SX.eye(6)

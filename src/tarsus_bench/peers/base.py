@@ -105,7 +105,7 @@ class PeerSession(Session):
 
     def make_step(self) -> None:
         """Make one step of the simulator."""
-        raise NotImplementedError(f"{type(self).__name__} moves only by advance")
+        raise NotImplementedError(f"{type(self).__name__} can be stepped only by advance")
 
     def advance(self, steps: int) -> None:
         """Make steps with the servo."""

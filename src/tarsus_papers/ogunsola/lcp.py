@@ -92,7 +92,7 @@ def _complementarity(run: DropRun, world: int) -> dict[str, float]:
     # steps without an impact, after a step without one
     feet = [run.contacts.index(foot) for foot in FEET]
     force, q, u = run.force[:, world][:, feet], run.q[:, world], run.u[:, world]
-    early = run.time < CASES[world].scenario.fall + STANCE
+    early = run.time < CASES[world].scenario.fall_time + STANCE
     quiet = ~run.has_impact[:, world] & (early | CASES[world].legs_held)
     steps = np.nonzero(quiet[1:] & quiet[:-1] & (force[:-1] > 0).any(axis=1))[0] + 1
     # normal velocities of the feet at their ends
@@ -135,7 +135,7 @@ def _distance_from_all_sets(run: DropRun) -> float:
         # steps
         force, up = run.force[:, world], normal(CASES[world].scenario.ground)
         same = ((force[1:] > 0) == (force[:-1] > 0)).all(axis=1) & (force[1:] > 0).any(axis=1)
-        early = run.time[1:] < CASES[world].scenario.fall + STANCE
+        early = run.time[1:] < CASES[world].scenario.fall_time + STANCE
         valid = same & early & ~run.has_impact[1:, world] & ~run.has_impact[:-1, world]
         steps = np.nonzero(valid)[0] + 1
         # Eqn. (3) at their starts

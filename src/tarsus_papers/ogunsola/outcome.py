@@ -63,13 +63,13 @@ class DropOutcome:
         """Measure one world of a run."""
         scenario, impacts = case.scenario, run.impacts_in(world)
         impulses = landing_impulses(load_hyq(), start_posture(load_hyq(), scenario), scenario)
-        until_stance = run.time <= scenario.fall + STANCE
+        until_stance = run.time <= scenario.fall_time + STANCE
         com, feet = run.com(world), [run.contacts.index(foot) for foot in FEET]
         downhill = -np.array([np.cos(scenario.ground), 0.0, np.sin(scenario.ground)])
         along = run.com_velocity(world) @ downhill
         acceleration = G * np.sin(scenario.ground) * run.time
         return cls(
-            float(impacts.time[0] - scenario.fall),
+            float(impacts.time[0] - scenario.fall_time),
             float(impacts.impulse[0, :, 0].sum()),
             (1 + case.e) * float(impulses.sum()),
             len(impacts.time),

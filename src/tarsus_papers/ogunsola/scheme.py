@@ -147,7 +147,7 @@ def _event_driven_path(run: DropRun) -> Array:
 
 def _distance(path: Array, reference: Array, world: int) -> float:
     """Return the distance between two paths of a world until its stance is over, in m."""
-    until = round((CASES[world].scenario.fall + STANCE) / SAMPLE)
+    until = round((CASES[world].scenario.fall_time + STANCE) / SAMPLE)
     return float(np.linalg.norm((path - reference)[:until, world], axis=1).max())
 
 

@@ -60,7 +60,7 @@ class Steppers(Exhibit):
             result["change"] = np.abs(np.diff(states, axis=0)).max(axis=1)
             orders[inner] = float(np.log2(result["change"][1] / result["change"][2]))
         # time of the first landing
-        exact = CASES[WORLD].scenario.fall
+        exact = CASES[WORLD].scenario.fall_time
         errors = {name: np.array(result["first"]) - exact for name, result in results.items()}
         spread = max(np.abs(error).max() for name, error in errors.items() if name != EULER)
         checks = [

@@ -68,7 +68,7 @@ class Slide:
 
 
 class SlidingBrick(Exhibit):
-    """The paper's brick without height, and a box."""
+    """Sliding brick of zero height, as in the paper, and sliding box."""
 
     name: ClassVar[str] = "brick"
     title: ClassVar[str] = "The brick on a ramp"

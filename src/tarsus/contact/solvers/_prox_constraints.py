@@ -19,7 +19,7 @@ MAX_SWEEPS = 2000  # sweeps
 
 
 def iterate_with_constraints(hard: HardProblem, start: list[SX], *, successive: bool) -> Outcome:
-    """Iterate over both, starting from the impulses of the last step.
+    """Iterate over contacts and constraints, starting from the impulses of the last step.
 
     r = alpha / G_ll of the whole Delassus matrix. If `successive`, new impulses are used at once,
     contacts first (SOR), else all together in the next sweep (JOR).

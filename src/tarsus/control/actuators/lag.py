@@ -41,5 +41,5 @@ class Lag(ActuatorModel):
         return motor.blended(decay, inputs.memory["torque"])
 
     def advance(self, inputs: ActuatorInputs, torque: SX) -> Mapping[str, SX]:
-        """Remember the torques that acted."""
+        """Store the torques of this step."""
         return {"torque": torque}

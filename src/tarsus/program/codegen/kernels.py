@@ -1,4 +1,4 @@
-"""Shells of kernels: how worlds are stored and iterated.
+"""Outer functions of kernels, which load, iterate over and store worlds.
 
 On a CPU a kernel loops over groups of lanes; on a GPU each world has a thread.
 """

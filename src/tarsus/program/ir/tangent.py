@@ -208,11 +208,11 @@ class TangentSlice:
         return frozenset((self.block.array, self.block.slice))
 
     def dependents(self, active: Names) -> Names:
-        """Find both registers if one is active."""
+        """Return both registers if either is active, else none."""
         return self._both if self._both & active else frozenset()
 
     def dependencies(self, needed: Names, active: Names) -> Names:
-        """Find the active ones of both registers if one is needed."""
+        """Return the active ones of both registers if either is needed, else none."""
         return self._both & active if self._both & needed else frozenset()
 
     def dual(self, retained: Names) -> list[Block]:
