@@ -22,6 +22,6 @@ def reflect(v: SX) -> SX:
 
 
 def inverse_edge_distance(v: SX, d: SX) -> SX:
-    """Compute 1 / t for the t at which v + t d meets the cone's edge; not positive if never."""
+    """Compute 1 / t for the t at which v + t d meets the cone's edge; <= 0 if it never does."""
     current, mixed, change = lorentz_form(v), v[0] * d[0] - ca.dot(v[1:], d[1:]), lorentz_form(d)
     return (ca.sqrt(ca.fmax(mixed * mixed - current * change, 0)) - mixed) / current

@@ -105,7 +105,7 @@ def damping(c_N: ArrayLike, mass: ArrayLike, damping_ratio: ArrayLike) -> Array:
 
 
 def damping_ratio(c_N: ArrayLike, d_N: ArrayLike, mass: ArrayLike) -> Array:
-    """Compute zeta = d_N / (2 sqrt(c_N m)); exact for a contact with the effective mass `mass`, kg."""
+    """Compute zeta = d_N / (2 sqrt(c_N m)) for a contact with the effective mass `mass`, kg."""
     return np.asarray(d_N, float) / (2 * np.sqrt(_positive("c_N", c_N) * _positive("mass", mass)))
 
 
