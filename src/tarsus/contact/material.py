@@ -97,7 +97,7 @@ def penetration(c_N: ArrayLike, load: ArrayLike) -> Array:
 
 
 def damping(c_N: ArrayLike, mass: ArrayLike, damping_ratio: ArrayLike) -> Array:
-    """Compute d_N = 2 zeta sqrt(c_N m), N s/m; exact for a contact with the effective mass `mass`, kg."""
+    """Compute d_N = 2 zeta sqrt(c_N m), N s/m, for a contact with the effective mass `mass`, kg."""
     zeta = np.asarray(damping_ratio, float)
     if not np.all(zeta >= 0):
         raise InvalidValue("damping_ratio must not be negative.", "damping_ratio")

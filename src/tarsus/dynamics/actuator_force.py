@@ -27,7 +27,7 @@ Line = tuple[SX, SX]  # of a torque-speed curve: force at rest, rate of zero for
 
 @dataclass(frozen=True, eq=False)
 class TorqueSpeedLine:
-    """Largest torque of each actuator at its joint, which falls as its rate in that direction grows.
+    """Largest torque of each actuator, at its joint; it falls with the rate in the same direction.
 
     Attributes
     ----------

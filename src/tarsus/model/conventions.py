@@ -180,14 +180,14 @@ def _slots(
     """
     unmatched = dict(zip(names, range(len(names)), strict=True))
     matches = {name: unmatched.pop(name) for name in mechanism.joint_names if name in unmatched}
-    their_free = [number for number in unmatched.values() if widths[number] == WIDTHS["free"]]
+    unmatched_free = [number for number in unmatched.values() if widths[number] == WIDTHS["free"]]
     own_free = [
         b.joint.name
         for b in mechanism.bodies
         if b.joint.kind == "free" and b.joint.name not in matches
     ]
-    if len(their_free) == len(own_free) == 1:
-        matches[own_free[0]] = their_free[0]
+    if len(unmatched_free) == len(own_free) == 1:
+        matches[own_free[0]] = unmatched_free[0]
     missing = [name for name in mechanism.joint_names if name not in matches]
     extra = [name for number, name in enumerate(names) if number not in matches.values()]
     if missing or extra:

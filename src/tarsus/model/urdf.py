@@ -189,7 +189,7 @@ def _find_tree(
         if joint.child in above:
             raise InvalidModel(
                 f"the link {joint.child!r} is the child of two joints,"
-                f" {above[joint.child].name!r} and {joint.name!r}: close the loop by a"
+                f" {above[joint.child].name!r} and {joint.name!r}: close the loop with a"
                 " <loop_joint> instead.",
                 joint.child,
             )
