@@ -17,13 +17,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import casadi as ca
 import numpy as np
-from casadi import SX
+from casadi import DM, SX
 from numpy.typing import NDArray
 
 from tarsus.contact import stability
@@ -34,6 +34,7 @@ from tarsus.parameters import check, check_all_declared, declared_fields, roles
 from tarsus.program.ir.trace import Builder
 from tarsus.references.reference import Citation
 
+REST_DEPTH = 1e-3  # m: depth at which the force of a contact at rest is checked
 GAP_ROUND_OFF = 1e-12  # m: round-off of a gap, some kilometers from the origin
 
 
@@ -337,7 +338,13 @@ def evaluate_forces(
     """Evaluate the force (3,) of every contact at an instant, N, and the law's next memory.
 
     Contacts that are not closed have zero force.
+
+    Raises
+    ------
+    TarsusError
+        If the law has an error that is typical of a new law, or its force at rest is not finite.
     """
+    _require_finite_at_rest(law)
     forces, memories = [], [SX(0, 1)]
     for i, (contact, is_closed) in enumerate(zip(contacts, closed, strict=True)):
         contact_memory = law.memory_of(memory, i)
@@ -362,8 +369,17 @@ def evaluate_force(law: ForceLaw, contact: Contact, p: Any, memory: SX) -> tuple
     try:
         result = law.force(contact, parameters_at(law, contact, p), memory)
     except AttributeError as error:
+        if error.obj is contact:
+            known = [field.name for field in fields(Contact)]
+            raise unknown_name_error("attribute of a contact", str(error.name), known) from None
         if error.obj is not p:
             raise
+        if str(error.name) in getattr(type(law), "__annotations__", {}):
+            raise InvalidValue(
+                f"{name} declares {error.name!r} but is not a dataclass: write"
+                " @dataclass(frozen=True) above the class.",
+                name,
+            ) from None
         raise unknown_name_error(f"parameter of {name}", str(error.name), vars(p)) from None
     except RuntimeError as error:
         if "truth value" not in str(error):
@@ -383,6 +399,25 @@ def evaluate_force(law: ForceLaw, contact: Contact, p: Any, memory: SX) -> tuple
                 name,
             )
     return ca.vec(force), ca.vec(next_memory)
+
+
+def _require_finite_at_rest(law: ForceLaw) -> None:
+    """Check the force of a contact at rest, where a division by the slip speed gives NaN."""
+    values = law.parameters()
+    symbols = {name: SX.sym(name) for name in values}
+    contact = Contact(SX(-REST_DEPTH), SX.zeros(3), SX.zeros(3), SX.eye(3))
+    memory = SX(law.initial_memory(1))
+    force, _ = evaluate_force(law, contact, SimpleNamespace(**symbols), memory)
+    evaluated = ca.Function("force", list(symbols.values()), [force])
+    at_rest = np.array(evaluated.call([DM(np.ravel(value)[0]) for value in values.values()])[0])
+    if not np.isfinite(at_rest).all():
+        name = type(law).__name__
+        raise InvalidValue(
+            f"{name}.force is {at_rest.ravel().tolist()} for a contact at rest (gap"
+            f" {-REST_DEPTH:g} m, velocity 0): avoid divisions by the slip speed, for example with"
+            " ca.sqrt(ca.dot(slip, slip) + 1e-12).",
+            name,
+        )
 
 
 def parameters_at(law: Law, contact: Contact, p: Any) -> Any:

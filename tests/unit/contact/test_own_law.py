@@ -96,6 +96,9 @@ def test_a_user_law_appears_in_compare(own: Path, tmp_path: Path) -> None:
             "SpringyFloor",
         ),
         ("p.k * contact", "p.kk * contact", UnknownName, "kk"),
+        ("* contact.gap", "* contact.depth", UnknownName, "depth"),
+        ("@dataclass(frozen=True)\n", "", InvalidValue, "SpringyFloor"),
+        ("+ p.v_s**2", "", InvalidValue, "SpringyFloor"),  # 0 / 0 at rest
         (
             'k: Value = stiffness(20000.0, "N/m", "stiffness of the floor")',
             "k: float",
@@ -121,7 +124,9 @@ def test_mistakes_are_named(
 
 
 def test_a_law_that_returns_nan_stops_the_run_with_an_error(own: Path) -> None:
-    law = changed(own, "normal = ca.fmax(", "normal = ca.sqrt(contact.gap) + ca.fmax(")
+    law = changed(
+        own, "normal = ca.fmax(", "normal = ca.sqrt(0.01 - contact.velocity[0] ** 2) + ca.fmax("
+    )
     with refused(tarsus.Diverged, "floating_base"):
         tarsus.Simulation("mini_cheetah", law=law, controller="trot", dt=0.0005).run(1.0)
 
