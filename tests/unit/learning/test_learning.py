@@ -562,7 +562,7 @@ def test_a_policy_stores_the_parameters_of_its_task(
     notices = [warning_record(message) for message in warned]
     assert {notice.code for notice in notices} == {"task-parameters-not-recorded"}
     assert [notice.subject for notice in notices] == ["rotor", "velocity"]
-    with pytest.raises(TarsusError, match=r"about\.parameters"):
+    with pytest.raises(TarsusError, match=r"metadata\.parameters"):
         task_from_metadata({**about, "parameters": "odd"})
 
 
