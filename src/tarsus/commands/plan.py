@@ -72,7 +72,7 @@ class PlanCommand(Command):
     }
     groups: ClassVar[Mapping[str, str]] = {
         "Task": "robot command duration push push_direction push_at push_duration",
-        "Planner": "method set law dt delay still seed seeds threads",
+        "Planner": "method set law dt delay pause_while_planning seed seeds threads",
         "World": "world_law world_dt world_terrain mujoco",
         "Result": "out",
     }

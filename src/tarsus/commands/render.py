@@ -51,7 +51,7 @@ class Render(Command):
     groups: ClassVar[Mapping[str, str]] = {
         "Content": "robot trust times strip spacing hide_forces",
         "Video": "rate speed",
-        "Camera": "size azimuth elevation distance still",
+        "Camera": "size azimuth elevation distance fixed_camera",
     }
 
     files: Annotated[tyro.conf.Positional[tuple[Path, ...]], argument("LOG ... OUT")]
