@@ -10,7 +10,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 import tarsus
-from tarsus.viewer.figure import MAX_NAME, run_figure, shorten
+from tarsus.viewer.figure import MAX_NAME_LENGTH, run_figure, shorten
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +81,7 @@ def test_a_floating_robot_without_contacts(log: xr.Dataset) -> None:
 
 def test_short_names_are_unique() -> None:
     names = [f"a_very_long_name_{k}_with_a_very_long_end" for k in range(12)]
-    assert len(set(shorten(names))) == 12 and max(map(len, shorten(names))) <= MAX_NAME
+    assert len(set(shorten(names))) == 12 and max(map(len, shorten(names))) <= MAX_NAME_LENGTH
     assert shorten(["foot", "hand"]) == ["foot", "hand"]
 
 
