@@ -31,7 +31,7 @@ from tarsus.model.mjcf_unsupported import UNSUPPORTED
 from tarsus.model.sdf_schema import SDF
 from tarsus.model.urdf_schema import URDF
 from tarsus.mujoco_runs.settings import MujocoSettings
-from tarsus.parameters import tables
+from tarsus.parameters import declared_fields, tables
 from tarsus.references import reference
 from tarsus.references.data import TARSUS
 from tarsus.references.reference import Reference
@@ -206,11 +206,7 @@ def sensors() -> str:
             f"{', '.join(names) if len(names) < 8 else f'{len(names)} numbers'} [{unit}]"
             for unit, names in units.items()
         )
-        own = [
-            f
-            for f in tables.declared_fields(sensor_class)
-            if f not in tables.declared_fields(Sensor)
-        ]  # type: ignore[arg-type]
+        own = [f for f in declared_fields(sensor_class) if f not in declared_fields(Sensor)]  # type: ignore[arg-type]
         rows.append((f"`{name}`", reads, ", ".join(own), (sensor.__doc__ or "").strip()))
     return markdown(("sensor", "channels", "its own fields", "what it is"), rows)
 
