@@ -98,7 +98,7 @@ class Learn(Command):
     every: Annotated[float, number_argument("SECONDS"), argument("SECONDS")] = 10.0
     """Time between checkpoints; 0 saves one after every round."""
     device: Annotated[Literal["cpu", "cuda"], argument("NAME")] = "cpu"
-    """Where worlds and networks are: cpu, or cuda for an NVIDIA GPU (extra `cuda`)."""
+    """Device of the worlds and networks: cpu, or cuda for an NVIDIA GPU (extra `cuda`)."""
     threads: Annotated[int | None, argument("NUMBER")] = None
     """Number of threads; it does not affect the results. (default: all available cores)"""
     no_pictures: Flag = False

@@ -31,7 +31,12 @@ from tarsus.model.urdf_elements import (
     read_link,
     read_shapes,
 )
-from tarsus.model.urdf_loops import build_loops, list_unless_loop, read_loops, warn_of_mechanisms
+from tarsus.model.urdf_loops import (
+    build_loops,
+    list_children_without_loops,
+    read_loops,
+    warn_of_mechanisms,
+)
 from tarsus.model.urdf_schema import URDF
 from tarsus.model.visuals import DrawnLink, create_visuals, drawn_tag
 
@@ -111,7 +116,7 @@ def _build_mechanism(
         raise Unsupported(f"the robot has more than {MAX_LINKS} links, the limit.", "link")
     report = Report(file)
     skipped = [kind for kind in SHAPES if kind != shapes]
-    unread = walk(robot, URDF, "robot", skipped, list_unless_loop)
+    unread = walk(robot, URDF, "robot", skipped, list_children_without_loops)
     links = [read_link(element, files, shapes) for element in robot.findall("link")]
     joints = [read_joint(element) for element in robot.findall("joint")]
     mimics = {joint.name: joint.mimic for joint in joints if joint.mimic}

@@ -70,7 +70,7 @@ def read_link(element: ET.Element, files: RobotFiles, touching: str) -> Link:
     touching
         Elements whose shapes collide, "collision" or "visual".
     """
-    name = _read_attribute(element, "name", "a link")
+    name = read_attribute(element, "name", "a link")
     link = Link(name, _read_inertia(element, f"link {name!r}"))
     return with_shapes(link, element.findall(touching), read_shapes(name), files)
 
@@ -80,7 +80,7 @@ def read_shapes(link: str) -> ShapeReader:
     where = f"link {link!r}"
     return ShapeReader(
         pose=lambda shape: read_origin(shape, where),
-        uri=lambda mesh: _read_attribute(mesh, "filename", where),
+        uri=lambda mesh: read_attribute(mesh, "filename", where),
         scale=lambda mesh: read_numbers(mesh, "scale", "1 1 1", 3, where),
         solid=lambda solid: _read_primitive(solid, where),
     )
@@ -111,9 +111,9 @@ def read_colors(robot: ET.Element) -> Callable[[ET.Element], Color | None]:
 
 def read_joint(element: ET.Element) -> UrdfJoint:
     """Read a <joint>."""
-    name = _read_attribute(element, "name", "a joint")
+    name = read_attribute(element, "name", "a joint")
     where = f"joint {name!r}"
-    kind = _read_attribute(element, "type", where)
+    kind = read_attribute(element, "type", where)
     limit, dynamics, mimic = element.find("limit"), element.find("dynamics"), element.find("mimic")
     axis = element.find("axis")
     direction = (
@@ -127,8 +127,8 @@ def read_joint(element: ET.Element) -> UrdfJoint:
     return UrdfJoint(
         name=name,
         kind=kind,
-        parent=_read_attribute(_find_child(element, "parent", where), "link", where),
-        child=_read_attribute(_find_child(element, "child", where), "link", where),
+        parent=read_attribute(find_child(element, "parent", where), "link", where),
+        child=read_attribute(find_child(element, "child", where), "link", where),
         pose=read_origin(element, where),
         axis=direction,
         lower=lower,
@@ -143,7 +143,7 @@ def read_joint(element: ET.Element) -> UrdfJoint:
 
 def _read_mimic(element: ET.Element, where: str) -> Mimic:
     return Mimic(
-        leader=_read_attribute(element, "joint", where),
+        leader=read_attribute(element, "joint", where),
         multiplier=_read_number(element, "multiplier", where, default="1"),
         offset=_read_number(element, "offset", where),
     )
@@ -199,8 +199,8 @@ def _read_inertia(link: ET.Element, where: str) -> Inertia:
     inertial = link.find("inertial")
     if inertial is None:
         return Inertia(0.0)
-    mass = float(read_numbers(_find_child(inertial, "mass", where), "value", None, 1, where)[0])
-    tensor = _find_child(inertial, "inertia", where)
+    mass = float(read_numbers(find_child(inertial, "mass", where), "value", None, 1, where)[0])
+    tensor = find_child(inertial, "inertia", where)
     diagonal = [
         float(read_numbers(tensor, key, None, 1, where)[0]) for key in ("ixx", "iyy", "izz")
     ]
@@ -213,21 +213,26 @@ def _read_inertia(link: ET.Element, where: str) -> Inertia:
 def read_origin(element: ET.Element, where: str) -> Pose:
     """Read the pose that an element's <origin> gives."""
     given = element.find("origin")
-    if given is None:
-        return Pose()
-    rpy = read_numbers(given, "rpy", "0 0 0", 3, where)
+    return Pose() if given is None else read_pose(given, where)
+
+
+def read_pose(element: ET.Element, where: str) -> Pose:
+    """Read the pose that the attributes xyz and rpy of an element give."""
+    rpy = read_numbers(element, "rpy", "0 0 0", 3, where)
     rotation = rotation_from_rpy(rpy) if rpy.any() else np.eye(3)
-    return Pose(read_numbers(given, "xyz", "0 0 0", 3, where), rotation)
+    return Pose(read_numbers(element, "xyz", "0 0 0", 3, where), rotation)
 
 
-def _find_child(element: ET.Element, tag: str, where: str) -> ET.Element:
+def find_child(element: ET.Element, tag: str, where: str) -> ET.Element:
+    """Find a required child element; InvalidFile if it is missing."""
     child = element.find(tag)
     if child is None:
         raise InvalidFile(f"{where}: the <{element.tag}> has no <{tag}>.", tag)
     return child
 
 
-def _read_attribute(element: ET.Element, key: str, where: str) -> str:
+def read_attribute(element: ET.Element, key: str, where: str) -> str:
+    """Read a required attribute; InvalidFile if it is missing or empty."""
     value = element.get(key)
     if not value:
         raise InvalidFile(f"{where}: the <{element.tag}> has no attribute {key}.", key)

@@ -19,7 +19,13 @@ from tarsus.model.joint import Joint, JointKind
 from tarsus.model.mechanism import WORLD, LoopJoint
 from tarsus.model.parts import Part, Report, WeldResult
 from tarsus.model.poses import Pose, invert, rotation_from_rpy
-from tarsus.model.urdf_elements import parse_numbers, read_numbers, read_origin
+from tarsus.model.urdf_elements import (
+    find_child,
+    parse_numbers,
+    read_attribute,
+    read_origin,
+    read_pose,
+)
 
 KINDS: dict[str, JointKind] = {
     "revolute": "hinge",
@@ -76,7 +82,7 @@ def read_loops(robot: ET.Element) -> list[UrdfLoop]:
     ]
 
 
-def list_unless_loop(element: ET.Element) -> Iterator[ET.Element]:
+def list_children_without_loops(element: ET.Element) -> Iterator[ET.Element]:
     """Yield the child elements except a <gazebo> with a joint."""
     return (child for child in element if child.tag != "gazebo" or child.find("joint") is None)
 
@@ -115,7 +121,7 @@ def build_loops(
         If a loop joint names an unknown link, or has the name of another joint.
     """
     hosts = {part.name: host for part, host in zip(parts, welded.part_poses, strict=True)}
-    drawn = _draw(parts)
+    drawn = _compute_drawn_poses(parts)
     built: dict[str, LoopJoint] = {}
     for loop in loops:
         for link in (loop.parent, loop.child):
@@ -151,7 +157,7 @@ def build_loops(
     return tuple(built.values())
 
 
-def _draw(parts: Sequence[Part]) -> dict[str, Pose]:
+def _compute_drawn_poses(parts: Sequence[Part]) -> dict[str, Pose]:
     """Compute the poses of the links, as the file draws them, in the root's parent frame."""
     poses: list[Pose] = []
     for part in parts:
@@ -161,9 +167,9 @@ def _draw(parts: Sequence[Part]) -> dict[str, Pose]:
 
 def _read_gazebo_joint(element: ET.Element) -> UrdfLoop:
     """Read an SDF joint inside a <gazebo> element."""
-    name, kind, where = _read_head(element)
+    name, kind, where = _read_name_and_kind(element)
     values = parse_numbers(element.findtext("pose", "0 0 0 0 0 0"), 6, f"{where}: <pose>")
-    parent, child = (_read_text(element, tag, where) for tag in ("parent", "child"))
+    parent, child = (_read_link_name(element, tag, where) for tag in ("parent", "child"))
     axis = parse_numbers(element.findtext("axis/xyz", "0 0 1"), 3, f"{where}: <xyz>")
     in_child = Pose(values[:3], rotation_from_rpy(values[3:]))
     return UrdfLoop(name, kind, parent, child, None, in_child, _check_axis(axis, kind, where))
@@ -171,37 +177,28 @@ def _read_gazebo_joint(element: ET.Element) -> UrdfLoop:
 
 def _read_loop_joint(element: ET.Element) -> UrdfLoop:
     """Read a <loop_joint>; files also give two <link1>."""
-    name, kind, where = _read_head(element)
+    name, kind, where = _read_name_and_kind(element)
     ends = [child for child in element if child.tag in ("link1", "link2")]
     if len(ends) != 2:
         raise InvalidFile(f"{where}: a <loop_joint> needs <link1> and <link2>.", "link2")
-    poses = [
-        Pose(
-            read_numbers(end, "xyz", "0 0 0", 3, where),
-            rotation_from_rpy(read_numbers(end, "rpy", "0 0 0", 3, where)),
-        )
-        for end in ends
-    ]
-    parent, child = (_read_link(end, where) for end in ends)
-    in_parent, in_child = poses
+    parent, child = (read_attribute(end, "link", where) for end in ends)
+    in_parent, in_child = (read_pose(end, where) for end in ends)
     axis = _read_axis(element, kind, where)
     return UrdfLoop(name, kind, parent, child, in_parent, in_child, axis)
 
 
 def _read_loop(element: ET.Element) -> UrdfLoop:
     """Read a <loop> of URDF+."""
-    name, kind, where = _read_head(element)
-    first, second = (element.find(tag) for tag in ("predecessor", "successor"))
-    if first is None or second is None:
-        raise InvalidFile(f"{where}: a <loop> needs <predecessor> and <successor>.", "successor")
-    parent, child = _read_link(first, where), _read_link(second, where)
-    in_parent, in_child = read_origin(first, where), read_origin(second, where)
+    name, kind, where = _read_name_and_kind(element)
+    ends = [find_child(element, tag, where) for tag in ("predecessor", "successor")]
+    parent, child = (read_attribute(end, "link", where) for end in ends)
+    in_parent, in_child = (read_origin(end, where) for end in ends)
     axis = _read_axis(element, kind, where)
     return UrdfLoop(name, kind, parent, child, in_parent, in_child, axis)
 
 
-def _read_head(element: ET.Element) -> tuple[str, JointKind, str]:
-    """Read the name and the kind, and return them with the start of error messages."""
+def _read_name_and_kind(element: ET.Element) -> tuple[str, JointKind, str]:
+    """Read name and kind; return them with the start of error messages."""
     name = element.get("name") or ""
     where = f"joint {name!r}"
     if not name:
@@ -228,14 +225,7 @@ def _check_axis(axis: NDArray[np.float64], kind: JointKind, where: str) -> NDArr
     return axis
 
 
-def _read_link(element: ET.Element, where: str) -> str:
-    link = element.get("link")
-    if not link:
-        raise InvalidFile(f"{where}: the <{element.tag}> has no attribute link.", "link")
-    return link
-
-
-def _read_text(element: ET.Element, tag: str, where: str) -> str:
+def _read_link_name(element: ET.Element, tag: str, where: str) -> str:
     """Read the name of a link, as SDF's text or URDF's attribute."""
     end = element.find(tag)
     link = "" if end is None else (end.get("link") or end.text or "").strip()

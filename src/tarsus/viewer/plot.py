@@ -22,7 +22,7 @@ NO_SIGNAL = "none"
 
 @dataclass(frozen=True, eq=False)
 class OtherLog:
-    """Signals of another log, drawn dashed beside those of the first.
+    """Signals of another log, which the plot shows as dashed lines.
 
     Attributes
     ----------

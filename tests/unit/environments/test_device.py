@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from casadi import SX
 from helpers.device_arrays import DeviceArray, DeviceLauncher, Waits
+from helpers.one_legged_hopper import HOPPER
 from helpers.refused import refused
 
 import tarsus
@@ -25,21 +26,6 @@ from tarsus.tasks.base import LearningTask, Observed, StateView
 from tarsus.tasks.velocity import Velocity
 
 WORLDS = 6
-HOPPER = """
-<mujoco model="hopper">
-  <worldbody>
-    <body name="trunk" pos="0 0 0.5">
-      <freejoint/>
-      <geom name="trunk" type="sphere" size="0.1" mass="2"/>
-      <body name="leg" pos="0 0 -0.1">
-        <joint name="leg" axis="0 1 0"/>
-        <geom name="leg" type="sphere" size="0.05" pos="0 0 -0.2" mass="1"/>
-      </body>
-    </body>
-  </worldbody>
-  <actuator><motor name="leg" joint="leg" ctrlrange="-9 9"/></actuator>
-</mujoco>
-"""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,27 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from casadi import SX
+from helpers.one_legged_hopper import HOPPER
 
 import tarsus
 from tarsus.environments.task_observer import TaskObserver
 from tarsus.tasks.base import LearningTask, Observed, StateView
 
 PERIODS, WORLDS, SIZE = 3, 4, 3
-FILE = """
-<mujoco model="hopper">
-  <worldbody>
-    <body name="trunk" pos="0 0 0.5">
-      <freejoint/>
-      <geom name="trunk" type="sphere" size="0.1" mass="2"/>
-      <body name="leg" pos="0 0 -0.1">
-        <joint name="leg" axis="0 1 0"/>
-        <geom name="leg" type="sphere" size="0.05" pos="0 0 -0.2" mass="1"/>
-      </body>
-    </body>
-  </worldbody>
-  <actuator><motor name="leg" joint="leg" ctrlrange="-9 9"/></actuator>
-</mujoco>
-"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +44,7 @@ class Swing(LearningTask):
 @pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory) -> str:
     path = tmp_path_factory.mktemp("robot") / "hopper.xml"
-    path.write_text(FILE)
+    path.write_text(HOPPER)
     return str(path)
 
 

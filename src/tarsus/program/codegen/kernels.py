@@ -43,7 +43,7 @@ class KernelShell(ABC):
     """Whether cold loops are separate functions."""
 
     embeds_cold_functions: bool = False
-    """Whether these functions are in the module of the kernel, always compiled."""
+    """Whether these functions are compiled with the kernel, in the same module."""
 
     reuses_memory: bool = False
     """Whether temporaries with disjoint live ranges share memory."""
