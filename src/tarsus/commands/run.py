@@ -305,8 +305,8 @@ def _create_tarsus_simulation(
         options["contacts"] = command.contacts
     with resolve.ignore_own_ground(command.robot, terrain):
         robot = command.base.load(command.robot)
-    if command.view and robot.floating:
-        options["pushes"] = robot.body_names[0]
+    if command.view and robot.mobile:
+        options["pushes"] = robot.base_name
     parts = robot, command.law, command.stepper, terrain, command.gait, command.dt
     return Simulation(*parts, **options), notices
 

@@ -129,7 +129,7 @@ class View(Command):
             )
         vary = variations(self.vary, resolve.resolve_law(self.law))
         robot = self.base.load(name)
-        pushed = robot.body_names[:1] if robot.floating else ()
+        pushed = robot.base_name if robot.mobile else ()
 
         # called now, and again when the user changes a setting on the page
         def make(choice: Choice) -> Simulation:

@@ -17,6 +17,7 @@ from tarsus.comparison.stable_step import find_largest_dt
 from tarsus.contact.base import Law
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import WarningRecord
+from tarsus.model.base_motion import base_position
 from tarsus.morphology.fall import has_fallen
 from tarsus.mujoco_runs.settings import MujocoSettings, SettingsSelection
 from tarsus.mujoco_runs.simulation import MujocoSimulation
@@ -226,7 +227,8 @@ def standing_test(create: SimulationFactory) -> Callable[[float], bool]:
         if not np.isfinite(q).all():
             return False
         path = np.stack([start, q])
-        return not has_fallen(simulation.robot, path, path[:, 2])
+        height = base_position(simulation.robot, path)[:, 2] if simulation.robot.mobile else path
+        return not has_fallen(simulation.robot, path, height)
 
     return stands
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from tarsus.model.base_motion import base_position
 from tarsus.simulation.recording.observed_run import Trajectory
 
 GRAVITY = 9.81  # m/s^2
@@ -28,7 +29,7 @@ class RobotScale:
     weight: float
     """Weight, N."""
     height: float
-    """Height of the base above the ground in the run, m; 1 without a floating base."""
+    """Height of the base above the ground in the run, m; 1 if the base is fixed."""
     dt: float
     """Step size, s."""
     turnover: float
@@ -138,9 +139,9 @@ LIMITS: Mapping[str, Limits] = {
 def measure_scale(run: Trajectory, energy: Mapping[str, float] | None) -> RobotScale:
     """Compute the measures of a run from its trajectory and its energy ledger in J."""
     height = 1.0
-    if run.robot.floating and len(run.contact_bodies):
-        low = _lowest(run)
-        height = max(float(np.median(run.q[1:, 2] - low)), 0.0) or 1.0
+    if run.robot.mobile and len(run.contact_bodies):
+        base = base_position(run.robot, run.q[1:])[:, 2]
+        height = max(float(np.median(base - _lowest(run))), 0.0) or 1.0
     works = [abs(v) for k, v in (energy or {}).items() if k not in ("change", "unbalanced")]
     return RobotScale(GRAVITY * run.robot.mass, height, run.dt, sum(works))
 

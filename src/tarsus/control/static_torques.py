@@ -15,11 +15,11 @@ from tarsus.dynamics import loop_constraints, rnea, springs
 from tarsus.dynamics.jacobian import dense, point_jacobian
 from tarsus.dynamics.kinematics import Kinematics, kinematics
 from tarsus.dynamics.support_points import contact_point
+from tarsus.model import base_motion
 from tarsus.model.mechanism import Candidate, Mechanism
 
 Array = NDArray[np.float64]
 
-BASE = 6  # velocities of a floating base
 EVEN_SHARE_WEIGHT = 1e-3  # weight of even foot forces, relative to a moment arm of 1 m
 
 
@@ -75,12 +75,13 @@ def static_forces(
         gravity -= springs.force(kin)
     load = np.array(DM(gravity)).ravel()
     # less what the ground, closed loops and mimic joints carry
-    rise = np.array([_rise(kin, foot) for foot in feet if mechanism.floating])
+    rise = np.array([_rise(kin, foot) for foot in feet if mechanism.mobile])
     if mechanism.constrained:
         load -= _constraint_load(kin, load, rise.reshape(-1, mechanism.nu), indices)
     elif len(rise):
-        balance = np.vstack([rise[:, :BASE].T, EVEN_SHARE_WEIGHT * np.eye(len(feet))])
-        foot_forces, _ = nnls(balance, np.append(load[:BASE], np.zeros(len(feet))))
+        base = base_motion.base_velocities(mechanism)
+        balance = np.vstack([rise[:, base].T, EVEN_SHARE_WEIGHT * np.eye(len(feet))])
+        foot_forces, _ = nnls(balance, np.append(load[base], np.zeros(len(feet))))
         load -= rise.T @ foot_forces
     return load[list(indices)]
 

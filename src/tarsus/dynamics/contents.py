@@ -46,8 +46,7 @@ def simulated_rows(mechanism: Mechanism) -> list[tuple[str, str]]:
     """
     m, joints = mechanism, [body.joint for body in mechanism.bodies]
     moving = [joint for joint in joints if joint.kind != "free"]
-    base = "floats" if m.floating else "is fixed to the world"
-    rows = [("robot", f"{m.name}; its base {base}")]
+    rows = [("robot", f"{m.name}; its base {_describe_base(m)}")]
     rows += [("bodies", f"{len(m.bodies)}, {m.mass:.6g} kg"), ("joints", _count_joints(joints))]
     # properties of joints
     for item, has in PROPERTIES.items():
@@ -95,6 +94,14 @@ def _count_collision_pairs(mechanism: Mechanism) -> str:
 def _keyframes(mechanism: Mechanism) -> str:
     names = _count_and_names([name for name in mechanism.keyframes if name != AS_DRAWN])
     return f"{names}; {AS_DRAWN} is as drawn" if AS_DRAWN in mechanism.keyframes else names
+
+
+def _describe_base(mechanism: Mechanism) -> str:
+    """Describe how the base moves, by the names of its joints unless it is a free joint."""
+    if mechanism.floating:
+        return "floats"
+    names = [mechanism.bodies[i].joint.name for i in mechanism.base_chain]
+    return f"moves on {join_names(names, MAX_NAMES)}" if names else "is fixed to the world"
 
 
 def actuator_rows(mechanism: Mechanism) -> list[tuple[str, ...]]:

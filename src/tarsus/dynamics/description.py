@@ -35,7 +35,7 @@ def description(mechanism: Mechanism) -> str:
 def summary_line(mechanism: Mechanism) -> str:
     """Summarize the counts of bodies, degrees of freedom, motors and candidates in a line."""
     m = mechanism
-    base = "floating base" if m.floating else "fixed base"
+    base = "floating base" if m.floating else "moving base" if m.mobile else "fixed base"
     return (
         f"{m.name}: {len(m.bodies)} bodies, {m.nu} degrees of freedom ({base}), {m.mass:.6g} kg, "
         f"{len(m.actuators)} motors, {len(m.candidates)} contact candidates"

@@ -52,6 +52,7 @@ def connected_roots(mechanism: Mechanism) -> set[int]:
     """
     roots = [support_path(mechanism, i)[-1] for i in range(len(mechanism.bodies))]
     fixed = {root for root in roots if mechanism.bodies[root].joint.kind != "free"} | {WORLD}
+    fixed -= set(mechanism.base_chain[:1])
     links: list[set[int]] = []
     for loop in mechanism.loops:
         ends = {WORLD if end == WORLD else roots[end] for end in (loop.parent, loop.child)}
@@ -65,13 +66,13 @@ def connected_roots(mechanism: Mechanism) -> set[int]:
 def object_bodies(mechanism: Mechanism) -> set[int]:
     """Find the bodies of objects, which are not part of the robot.
 
-    Every tree on a free joint is an object, except the first one. If the robot floats, so is a tree
-    fixed to the world, such as a door, unless it has motors, loops or mimic joints.
+    Every tree on a free joint is an object, except the first one. If the robot's base moves, so is
+    a tree fixed to the world, such as a door, unless it has motors, loops or mimic joints.
     """
     bodies = mechanism.bodies
     roots = [support_path(mechanism, i)[-1] for i in range(len(bodies))]
     robot = {0} | {root for root in roots if bodies[root].joint.kind != "free"}
-    if mechanism.floating:
+    if mechanism.mobile:
         robot = {0} | (robot & _find_actuated_roots(mechanism, roots))
     return {i for i, root in enumerate(roots) if root not in robot}
 

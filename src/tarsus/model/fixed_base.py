@@ -1,4 +1,4 @@
-"""Robots with a fixed base: the first body, which floats in the file, welded to the world."""
+"""Robots with a fixed base: the body that moves as a base in the file, welded to the world."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from typing import Any, TypeVar
 import numpy as np
 
 from tarsus.errors import IncompatibleOptions, InvalidValue, Unsupported, join_names
+from tarsus.model.base_motion import base_pose
 from tarsus.model.mechanism import WORLD, Body, Candidate, Frame, LoopJoint, Mechanism
 from tarsus.model.parts import MAX_LISTED
-from tarsus.model.poses import Pose, rotation_from_quaternion
+from tarsus.model.poses import Pose
 from tarsus.model.solids import Solid
 from tarsus.model.visuals import move_to_world
 
 KEYFRAMES = ("qpos0", "stand")  # the first that exists gives the pose of the base
-BASE = 0  # number of the body that is fixed
 ENTRIES = ("fixed_base", "base_height")  # of files that describe simulations
 
 T = TypeVar("T", bound="Candidate | Frame | Solid")
 
 
 def fix_base(mechanism: Mechanism, height: float | None = None) -> Mechanism:
-    """Remove the free joint of the base of a mechanism.
+    """Remove the joints on which the base of a mechanism moves.
 
     The base stays where the file draws it, or where a built-in robot stands. It leaves the tree:
     its mass and its shapes have no effect. Other bodies on free joints stay free. A mechanism whose
-    base does not float is returned as it is.
+    base is fixed is returned as it is.
 
     Parameters
     ----------
@@ -39,11 +39,11 @@ def fix_base(mechanism: Mechanism, height: float | None = None) -> Mechanism:
     Raises
     ------
     IncompatibleOptions
-        If a height is given, but the base does not float.
+        If a height is given, but the base is fixed.
     Unsupported
         If nothing but the base can move.
     """
-    if not mechanism.floating:
+    if not mechanism.mobile:
         if height is not None:
             raise IncompatibleOptions(
                 f"{mechanism.name!r} already has a fixed base whose height its file gives: leave"
@@ -51,31 +51,35 @@ def fix_base(mechanism: Mechanism, height: float | None = None) -> Mechanism:
                 "height",
             )
         return mechanism
-    name = mechanism.bodies[BASE].name
-    if len(mechanism.bodies) == 1:
+    name, count = mechanism.base_name, len(mechanism.base_chain)
+    if len(mechanism.bodies) == count:
         raise Unsupported(
             f"{mechanism.name!r} has only its base {name!r}, so nothing can move if it is fixed:"
             " leave out floating=False.",
             "floating",
         )
     base = _base_pose(mechanism, height)
-    on_base = [c.name for c in mechanism.candidates if c.body == BASE]
+    on_base = [c.name for c in mechanism.candidates if c.body < count]
     note = f"Fixed to the world: {name}."
     unused = (
         f"Contact candidates on the fixed base touch nothing: {join_names(on_base, MAX_LISTED)}."
     )
     return replace(
         mechanism,
-        bodies=tuple(_without_base(body, base) for body in mechanism.bodies[1:]),
-        candidates=_select_on_other_bodies(mechanism.candidates),
-        frames=_select_on_other_bodies(mechanism.frames),
-        solids=_select_on_other_bodies(mechanism.solids),
+        bodies=tuple(_without_base(body, base, count) for body in mechanism.bodies[count:]),
+        candidates=_select_on_other_bodies(mechanism.candidates, count),
+        frames=_select_on_other_bodies(mechanism.frames, count),
+        solids=_select_on_other_bodies(mechanism.solids, count),
         edges=tuple(pair for pair in mechanism.edges if not set(pair) & set(on_base)),
         excluded=tuple(pair for pair in mechanism.excluded if name not in pair),
         loops=tuple(
-            _attach_loop_to_world(loop, base) for loop in mechanism.loops if not _fixes_base(loop)
+            _attach_loop_to_world(loop, base, count)
+            for loop in mechanism.loops
+            if max(loop.child, loop.parent) >= count
         ),
-        keyframes={key: q[7:] for key, q in mechanism.keyframes.items()},
+        keyframes={
+            key: q[mechanism.q_slices[count - 1].stop :] for key, q in mechanism.keyframes.items()
+        },
         visuals=move_to_world(mechanism.visuals, name, base),
         notes=(*mechanism.notes, note, *([unused] if on_base else [])),
         unsupported=(*mechanism.unsupported, *([unused] if on_base else [])),
@@ -135,41 +139,36 @@ def _base_pose(mechanism: Mechanism, height: float | None) -> Pose:
     """Compute the base's frame in the world."""
     given = [mechanism.keyframes[key] for key in KEYFRAMES if key in mechanism.keyframes]
     q = (given or [mechanism.neutral()])[0]
-    position = np.array(q[:3], dtype=float)
+    position, rotation = base_pose(mechanism, np.asarray(q, dtype=float))
     if height is not None:
         position[2] = height
-    return Pose(position, rotation_from_quaternion(q[3:7]))
+    return Pose(position, rotation)
 
 
-def _without_base(body: Body, base: Pose) -> Body:
+def _without_base(body: Body, base: Pose, count: int) -> Body:
     """Remove the base above a body of the tree; children of the base move to the world."""
-    if body.parent != BASE:
-        return replace(body, parent=body.parent - 1 if body.parent != WORLD else WORLD)
+    if body.parent != count - 1:
+        return replace(body, parent=max(body.parent - count, WORLD))
     pose = base @ Pose(body.position, body.rotation)
     return replace(body, parent=WORLD, position=pose.position, rotation=pose.rotation)
 
 
-def _select_on_other_bodies(parts: tuple[T, ...]) -> tuple[T, ...]:
-    """Select the parts of all bodies but the base."""
-    return tuple(replace(part, body=part.body - 1) for part in parts if part.body != BASE)
+def _select_on_other_bodies(parts: tuple[T, ...], count: int) -> tuple[T, ...]:
+    """Select the parts of all bodies behind the base."""
+    return tuple(replace(part, body=part.body - count) for part in parts if part.body >= count)
 
 
-def _fixes_base(loop: LoopJoint) -> bool:
-    """Return whether a loop joint connects the base to the world, so that it has no effect."""
-    return loop.child == BASE and loop.parent == WORLD
-
-
-def _attach_loop_to_world(loop: LoopJoint, base: Pose) -> LoopJoint:
+def _attach_loop_to_world(loop: LoopJoint, base: Pose, count: int) -> LoopJoint:
     """Replace the base of a loop joint by the world."""
     child, parent = loop.child, loop.parent
-    if BASE not in (parent, child):
-        parent = parent - 1 if parent != WORLD else WORLD
-        return replace(loop, parent=parent, child=child - 1)
-    if parent == BASE:
+    if count - 1 not in (parent, child):
+        parent = max(parent - count, WORLD)
+        return replace(loop, parent=parent, child=child - count)
+    if parent == count - 1:
         pose = base @ Pose(loop.position, loop.rotation)
         fields = {"position": pose.position, "rotation": pose.rotation}
-        return replace(loop, parent=WORLD, child=child - 1, **fields)
+        return replace(loop, parent=WORLD, child=child - count, **fields)
     # reversed: the parent becomes the child, and moves along the axis in the other direction
     joint = replace(loop.joint, axis=-(loop.rotation @ loop.joint.axis))
     pose = base @ Pose(loop.in_child, loop.rotation.T)
-    return LoopJoint(joint, WORLD, parent - 1, pose.position, pose.rotation, loop.position)
+    return LoopJoint(joint, WORLD, parent - count, pose.position, pose.rotation, loop.position)

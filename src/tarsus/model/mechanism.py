@@ -27,6 +27,8 @@ from tarsus.model.outline import Outline
 from tarsus.model.solids import Solid
 
 WORLD = -1
+UP = np.array([0.0, 0.0, 1.0])
+RISE_TOLERANCE = 1e-9  # on the vertical, which the slides of a moving base span
 
 
 def _freeze(owner: object, kind: str, label: str, **shapes: tuple[int, ...]) -> None:
@@ -397,6 +399,31 @@ class Mechanism:
         """Whether the first body has a free joint."""
         return bool(self.bodies) and self.bodies[0].joint.kind == "free"
 
+    @cached_property
+    def base_chain(self) -> tuple[int, ...]:
+        """Bodies from the world to the base that stands on the ground; empty if it is fixed.
+
+        A base on a free joint is a chain of its own. So is a base on a chain of joints without
+        motors, springs and limits that lets it rise, such as the two slides and the hinge of a
+        planar robot.
+        """
+        return (0,) if self.floating else find_base_chain(self)
+
+    @property
+    def base(self) -> int | None:
+        """Number of the body that is the moving base, or None if the base is fixed."""
+        return self.base_chain[-1] if self.base_chain else None
+
+    @property
+    def base_name(self) -> str:
+        """Name of the moving base, or of the first body if the base is fixed."""
+        return self.bodies[self.base or 0].name
+
+    @property
+    def mobile(self) -> bool:
+        """Whether the base can move: on a free joint, or for example in a plane."""
+        return bool(self.base_chain)
+
     def body_index(self, name: str) -> int:
         """Find the number of a body.
 
@@ -447,6 +474,39 @@ class Mechanism:
             if body.joint.kind in ("free", "ball"):
                 q[q_slice.stop - 4] = 1.0
         return q
+
+
+def find_base_chain(mechanism: Mechanism) -> tuple[int, ...]:
+    """Find the massless bodies from the world to a base that passive joints let rise.
+
+    Parameters
+    ----------
+    mechanism
+        Mechanism whose first body has no free joint.
+
+    Returns
+    -------
+    tuple of int
+        The bodies, the base last; empty if the base cannot rise.
+    """
+    parents = [body.parent for body in mechanism.bodies]
+    moved = {motor.joint for motor in (*mechanism.actuators, *mechanism.file_actuators)}
+    moved |= {name for c in mechanism.couplings for name in (c.joint, *c.leader_names)}
+    touching = {candidate.body for candidate in mechanism.candidates}
+    slides, rotation = np.zeros((0, 3)), np.eye(3)
+    for i, body in enumerate(mechanism.bodies):
+        joint, mass = body.joint, body.inertia.mass
+        limited = np.isfinite(joint.lower) or np.isfinite(joint.upper)
+        if body.parent != i - 1 or joint.name in moved or joint.has_spring or limited:
+            break
+        rotation = rotation @ body.rotation
+        if joint.kind == "slide":
+            slides = np.vstack([slides, rotation @ joint.axis])
+        massless = isinstance(mass, int | float) and mass == 0
+        if not massless or i in touching or parents.count(i) != 1:
+            rises = np.allclose(np.linalg.pinv(slides) @ slides @ UP, UP, atol=RISE_TOLERANCE)
+            return tuple(range(i + 1)) if rises else ()
+    return ()
 
 
 def _slices(widths: list[int]) -> tuple[slice, ...]:

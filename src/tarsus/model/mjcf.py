@@ -78,14 +78,14 @@ def read_mjcf(
     source
         Path of the file, or MJCF text (a string that begins with <).
     floating
-        False locks the first body, if it has a free joint, in the world where the file draws it.
+        False locks the base in the world where the file draws it, if it can move.
     height
         Height of the locked body's origin, in m.
     asset_folders
         Further folders that the model's files may lie in.
     driven
         Names of the joints with motors. By default these are the joints with an actuator; if a
-        file with a floating base has none, all hinges and slides without a spring.
+        file with a moving base has none, all hinges and slides without a spring.
 
     Returns
     -------
@@ -120,7 +120,7 @@ def _with_motors(
 ) -> Mechanism:
     """Choose the joints with motors if the caller does, or if the file has no actuators."""
     if driven is None:
-        if len(model.actuator_trntype) or not mechanism.floating:
+        if len(model.actuator_trntype) or not mechanism.mobile:
             return mechanism
         driven = joints_of_floating_robot(mechanism)
         if not driven:

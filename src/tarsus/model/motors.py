@@ -112,9 +112,10 @@ def movable_joints(mechanism: Mechanism) -> list[str]:
 
 
 def joints_of_floating_robot(mechanism: Mechanism) -> list[str]:
-    """Find the joints with motors in a typical floating robot, by name.
+    """Find the joints with motors in a typical robot whose base moves, by name.
 
-    They are those without a spring in trees on a free joint, one for each closed loop.
+    They are those without a spring behind the base or in trees on a free joint, one for each closed
+    loop.
     """
     movable = set(movable_joints(mechanism))
     names = [
@@ -122,7 +123,11 @@ def joints_of_floating_robot(mechanism: Mechanism) -> list[str]:
         for k, body in enumerate(mechanism.bodies)
         if body.joint.name in movable
         and not body.joint.stiffness
-        and mechanism.bodies[_list_ancestors(mechanism, k)[-1]].joint.kind == "free"
+        and k not in mechanism.base_chain
+        and (
+            mechanism.base in _list_ancestors(mechanism, k)
+            or mechanism.bodies[_list_ancestors(mechanism, k)[-1]].joint.kind == "free"
+        )
     ]
     return select_one_per_loop(mechanism, names)
 

@@ -20,10 +20,11 @@ def as_drawn(robot: Mechanism) -> Array:
 
 
 def roots_as_drawn(robot: Mechanism) -> Array:
-    """Create coordinates (nq,) with joints at zero, and free bodies where the file draws them."""
+    """Create coordinates (nq,) with joints at zero, but base and objects as the file draws them."""
     q, drawn = robot.neutral(), as_drawn(robot)
+    placed = tree.object_bodies(robot).union(robot.base_chain)
     for i, body in enumerate(robot.bodies):
-        if body.joint.kind == "free" or i in tree.object_bodies(robot):
+        if body.joint.kind == "free" or i in placed:
             q[robot.q_slices[i]] = drawn[robot.q_slices[i]]
     return q
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from tarsus.model import base_motion
 from tarsus.model.mechanism import Mechanism
 from tarsus.model.poses import rotation_from_quaternion
 from tarsus.morphology.drawn import as_drawn
@@ -22,7 +23,9 @@ def vertical_in_base(robot: Mechanism) -> Array:
     up.
     """
     stand = robot.keyframes.get("stand", as_drawn(robot))
-    return rotation_from_quaternion(stand[3:7])[2]
+    if robot.floating:
+        return rotation_from_quaternion(stand[3:7])[2]
+    return base_motion.vertical_in_base(robot, stand)
 
 
 def uprightness(robot: Mechanism, q: Array) -> Array:
@@ -42,11 +45,9 @@ def uprightness(robot: Mechanism, q: Array) -> Array:
     Array
         Cosines, shape (...).
     """
-    if not robot.floating:
+    if not robot.mobile:
         return np.ones(q.shape[:-1])
-    w, x, y, z = np.moveaxis(q[..., 3:7], -1, 0)
-    vertical = 2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)
-    return np.stack(vertical, axis=-1) @ vertical_in_base(robot)
+    return base_motion.vertical_in_base(robot, q) @ vertical_in_base(robot)
 
 
 def has_fallen(robot: Mechanism, q: Array, height: Array) -> bool:
@@ -71,7 +72,7 @@ def has_fallen(robot: Mechanism, q: Array, height: Array) -> bool:
 
 def find_first_fall(robot: Mechanism, q: Array, height: Array) -> int | None:
     """Find the index of the first instant with the robot fallen (`has_fallen`), or None."""
-    if not robot.floating:
+    if not robot.mobile:
         return None
     down = (uprightness(robot, q) < MIN_UPRIGHT) | (height < MIN_HEIGHT_SHARE * height[0])
     return int(np.argmax(down)) if down.any() else None

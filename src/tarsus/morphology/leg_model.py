@@ -71,7 +71,8 @@ def measure_standing(mechanism: Mechanism, legs: tuple[Leg, ...], q: Array) -> S
     """Compute the properties of a robot at coordinates q (nq,)."""
     if not mechanism.floating:
         raise Unsupported(
-            f"{mechanism.name!r} has a fixed base: no gait can move it.", mechanism.name
+            f"{mechanism.name!r} has no base on a free joint, which gaits that walk need.",
+            mechanism.name,
         )
 
     # effective mass and position of each foot

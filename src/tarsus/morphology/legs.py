@@ -98,8 +98,8 @@ def find_legs(mechanism: Mechanism) -> tuple[Leg, ...]:
 
 def list_hinges(mechanism: Mechanism, body: int) -> list[int]:
     """Find the hinged bodies on the path from the base to a body, in this order."""
-    path = reversed(tree.support_path(mechanism, body))
-    return [i for i in path if mechanism.bodies[i].joint.kind == "hinge"]
+    path = [i for i in tree.support_path(mechanism, body) if i not in mechanism.base_chain]
+    return [i for i in reversed(path) if mechanism.bodies[i].joint.kind == "hinge"]
 
 
 def diagonals(legs: tuple[Leg, ...]) -> tuple[int, ...]:

@@ -37,7 +37,7 @@ MAX_EVALUATIONS = 200
 def find_standing_posture(robot: Robot) -> Array | None:
     """Find standing coordinates (nq,) with closed loops, or return None.
 
-    A robot with a fixed base need not stand. A floating robot without feet has no posture.
+    A robot with a fixed base need not stand. A robot without feet has no posture.
     """
     from scipy.optimize import least_squares  # most of a second to import
 
@@ -46,7 +46,7 @@ def find_standing_posture(robot: Robot) -> Array | None:
     indices = [robot.q_slices[i].start for i in single]
     joints = [robot.bodies[i].joint for i in single]
     start = nearest_drawn(robot)
-    if not indices or (robot.floating and not find_soles(robot)):
+    if not indices or (robot.mobile and not find_soles(robot)):
         return None
     margins = [MARGIN * min(joint.upper - joint.lower, 1.0) for joint in joints]
     low = np.array([joint.lower + m for joint, m in zip(joints, margins, strict=True)])
@@ -56,7 +56,7 @@ def find_standing_posture(robot: Robot) -> Array | None:
     q = SX(start)
     q[indices] = x
     kin = kinematics(robot, q)
-    on_feet = _compute_sole_residuals(robot, kin) if robot.floating else SX(0, 1)
+    on_feet = _compute_sole_residuals(robot, kin) if robot.mobile else SX(0, 1)
     constraints = ca.vertcat(GAP_WEIGHT * loop_constraints.gaps(kin), LEVEL_WEIGHT * on_feet)
     weight = robot.mass * float(np.linalg.norm(robot.gravity_acceleration))
     spring = np.array([np.sqrt(joint.stiffness / max(weight, 1e-9)) for joint in joints])

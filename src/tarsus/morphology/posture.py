@@ -16,6 +16,8 @@ from tarsus.dynamics.jacobian import joint_axis, numeric_position
 from tarsus.dynamics.kinematics import Kinematics, kinematics
 from tarsus.dynamics.robot import Robot
 from tarsus.dynamics.support_points import lowest_point
+from tarsus.model import base_motion
+from tarsus.model.mechanism import UP
 from tarsus.morphology.drawn import as_drawn, clamp_to_range, roots_as_drawn
 from tarsus.morphology.feet import find_soles
 from tarsus.morphology.legs import list_hinges
@@ -52,9 +54,9 @@ class _PlanarLeg(NamedTuple):
 def find_standing_posture(robot: Robot) -> Array:
     """Find standing coordinates (nq,).
 
-    Parallel hinges bend the legs. Other joints are as close as possible to where the file draws
-    them. A knee that can bend to both sides bends towards the middle of the robot, or forwards if
-    its hip is in the middle.
+    Parallel hinges bend the legs. Other joints, and those of legs with springs, are as close as
+    possible to where the file draws them. A knee that can bend to both sides bends towards the
+    middle of the robot, or forwards if its hip is in the middle.
     """
     # joints that bend no leg
     q, objects, drawn = roots_as_drawn(robot), tree.object_bodies(robot), as_drawn(robot)
@@ -88,9 +90,14 @@ def is_balanced(robot: Robot, q: Array) -> bool:
         points = [lowest_point(kin, point) for point in sole]
         ground = min(point[2] for point in points)
         low += [point[:2] for point in points if point[2] < ground + SUPPORT_HEIGHT]
+    center = _center_of_mass(kin)
+    if low and robot.mobile and not robot.floating:
+        # about its hinges alone
+        across = np.cross(base_motion.hinge_axes(robot, q), UP)[:, :2]
+        ahead = across @ (np.array(low) - center[:2]).T
+        return bool((ahead.min(axis=1) < 0).all() and (ahead.max(axis=1) > 0).all())
     if len(low) < 3:
         return False
-    center = _center_of_mass(kin)
     try:
         sides = ConvexHull(np.array(low)).equations
     except (QhullError, ValueError):
@@ -118,7 +125,8 @@ def _find_legs(robot: Robot, kin: Kinematics) -> list[_PlanarLeg]:
             for i in chain
         ]
         hip, knee, ankle, *_ = [*max(rows, key=len, default=[None]), None, None]
-        if hip is not None and knee is not None:
+        sprung = any(robot.bodies[i].joint.has_spring for i in chain)
+        if hip is not None and knee is not None and not sprung:
             middle = np.mean([point.position for point in sole], axis=0)
             legs.append(_PlanarLeg(hip, knee, ankle, (body, middle)))
     return legs

@@ -100,7 +100,7 @@ def why_no_sole_legs(mechanism: Mechanism) -> str | None:
     """Return the reason why `find_sole_legs` fails; None if it does not."""
     name = repr(mechanism.name)
     if not mechanism.floating:
-        return f"{name} has a fixed base: no gait can move it."
+        return f"{name} has no base on a free joint, which gaits that walk need."
     if mechanism.loops or not mechanism.candidates:
         return f"{name} needs legs without closed loops and with contact candidates."
     by_body = find_soles(mechanism)

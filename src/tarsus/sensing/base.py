@@ -85,7 +85,7 @@ class SensorInput:
         return SX(0) if self.before is self.after else self.dt
 
     def frame(self, name: str) -> Frame:
-        """Find a frame of the robot by name; "" is that of its first body."""
+        """Find a frame of the robot by name; "" is that of its base."""
         return find_frame(self.after.mechanism, name)
 
 
@@ -146,13 +146,13 @@ class Sensor(ABC):
 
 
 def frame_parameter() -> Any:
-    """Declare the frame of a sensor: its name, "" for that of the first body."""
-    return component("", "frame, contact candidate or body; the first body by default")
+    """Declare the frame of a sensor: its name, "" for that of the base."""
+    return component("", "frame, contact candidate or body; the base by default")
 
 
 def find_frame(mechanism: Mechanism, name: str) -> Frame:
-    """Find a frame of the robot by name; "" is that of its first body."""
-    return mechanism.frame(name or mechanism.bodies[0].name)
+    """Find a frame of the robot by name; "" is that of its base."""
+    return mechanism.frame(name or mechanism.base_name)
 
 
 def frame_pose(kin: Kinematics, frame: Frame) -> tuple[SX, SX]:

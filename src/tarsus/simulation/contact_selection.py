@@ -38,9 +38,7 @@ def default_contacts(robot: Robot, cheap: bool) -> str | None:
     All, if the robot has feet and can fall and secondary contacts are `cheap`.
     """
     return (
-        ALL
-        if cheap and robot.floating and _has_many_candidates(robot) and find_feet(robot)
-        else None
+        ALL if cheap and robot.mobile and _has_many_candidates(robot) and find_feet(robot) else None
     )
 
 
@@ -68,7 +66,7 @@ def select_candidates(
         If the robot has no candidates, or the feet of a robot without feet are requested.
     """
     # a robot needs contacts unless its base is fixed
-    if not robot.candidates and not robot.floating and (not names or names in (ALL, FEET)):
+    if not robot.candidates and not robot.mobile and (not names or names in (ALL, FEET)):
         return ()  # a machine on a stand
     if not robot.candidates:
         raise InvalidModel(
@@ -80,7 +78,7 @@ def select_candidates(
         return robot.candidates
     if names is not None and names != FEET:
         named = robot.with_contacts(_expand_feet(robot, names)).candidates
-        if not named and robot.floating:
+        if not named and robot.mobile:
             text = (
                 f"{robot.name!r} cannot touch the ground, because the list of contacts is empty;"
                 ' use contacts="all".'
@@ -98,7 +96,7 @@ def select_candidates(
                 "contacts",
             )
         return chosen
-    if robot.floating and not standing:
+    if robot.mobile and not standing:
         text = (
             f"no body of {robot.name!r} looks like a foot, so all {len(robot.candidates)} contact"
             " candidates are simulated. Select fewer with contacts=[...]; fix the base of an arm"

@@ -114,8 +114,8 @@ def default_time_step(robot: Robot, controller: ControllerChoice) -> float:
 def _choose_default_gait(robot: Robot, built_in: bool, records: list[WarningRecord]) -> str:
     """Choose the gait for the robot's legs: a trot on four, "walk" on two, otherwise "stand".
 
-    A floating robot that can do neither gets a warning that says why; an arm, a hand or a robot on
-    a stand does not.
+    A robot that can do neither gets a warning that says why; an arm, a hand or a robot on a stand
+    does not.
 
     The trot of a built-in robot has Mini Cheetah's gains, which are too soft above
     `MAX_BUILT_IN_TROT_MASS`. Heavier robots get virtual_model, whose gains scale with mass, and so
@@ -130,13 +130,13 @@ def _choose_default_gait(robot: Robot, built_in: bool, records: list[WarningReco
     reason = registry.member_class(GAITS, "gait", name, Controller)().why_unsuitable(robot)
     if not reason:
         return name
-    if not robot.floating:
+    if not robot.mobile:
         return STAND
     no_walk = registry.member_class(GAITS, "gait", WALK, Controller)().why_unsuitable(robot)
     if no_walk is None:
         return WALK
     two_legs = len({foot.body for foot in find_feet(robot)}) == BIPED_FEET
-    text = f"the robot stands: {no_walk if two_legs else reason}"
+    text = f"the robot stands: {no_walk if two_legs or not robot.floating else reason}"
     records.append(WarningRecord(text, "stands", robot.name))
     return STAND
 
@@ -159,9 +159,9 @@ def with_standing_keyframe(robot: Robot) -> tuple[Robot, tuple[WarningRecord, ..
     """Add a keyframe "stand" to the robot, with a warning if its file has no such keyframe.
 
     The keyframe is the first of `STANDING_KEYFRAMES` that the file has, ignoring case. Without one,
-    a floating robot without loops gets bent knees, and a robot on a stand the pose in its file,
-    moved into the joint limits. Mimic joints follow their leaders. The result is cached per robot
-    object, so that simulations of one robot share one program.
+    a robot without loops whose base moves gets bent knees, and a robot on a stand the pose in its
+    file, moved into the joint limits. Mimic joints follow their leaders. The result is cached per
+    robot object, so that simulations of one robot share one program.
     """
     keyframes = {name.lower(): name for name in reversed(list(robot.keyframes))}
     keyframe = next((keyframes[name] for name in STANDING_KEYFRAMES if name in keyframes), None)
@@ -172,7 +172,7 @@ def with_standing_keyframe(robot: Robot) -> tuple[Robot, tuple[WarningRecord, ..
         drawn = robot.keyframes.get(AS_DRAWN)
         return (robot if drawn is None else _with_start(robot, apply_couplings(robot, drawn))), ()
     q = apply_couplings(robot, q)
-    if not robot.floating or not robot.candidates:
+    if not robot.mobile or not robot.candidates:
         return (robot if np.array_equal(q, robot.neutral()) else _with_start(robot, q)), ()
     # bend the knees
     bent = q if robot.loops else posture.find_standing_posture(robot)
@@ -201,7 +201,7 @@ def _describe_posture(robot: Robot, bent: NDArray[np.float64], q: NDArray[np.flo
     moving = [
         q_slice
         for i, (body, q_slice) in enumerate(zip(robot.bodies, robot.q_slices, strict=True))
-        if body.joint.kind in ("hinge", "slide") and i not in objects
+        if body.joint.kind in ("hinge", "slide") and i not in objects and i not in robot.base_chain
     ]
     drawn = robot.keyframes.get(AS_DRAWN, robot.neutral())
     if any(bent[q_slice].any() for q_slice in moving):
@@ -270,7 +270,7 @@ def _size_servo_gains(
             " A smaller dt allows stiffer servos at light feet."
         )
         records.append(WarningRecord(text, SOFT, gains.soft_joints[0]))
-    if robot.floating and standing and not posture.is_balanced(robot, q):
+    if robot.mobile and standing and not posture.is_balanced(robot, q):
         text = (
             "the center of mass is not above the contact points, so the robot will tip over."
             " Choose other contacts, or give it a keyframe 'stand' in balance."

@@ -1,4 +1,4 @@
-"""Place a floating robot on the ground: parallel to it, with the lowest candidate just touching.
+"""Place a robot with a moving base on the ground: parallel to it, its lowest candidate touching.
 
 Separate free objects stay where they are; objects tied to the robot by loop joints move with it. A
 file's body without joints is an object, not a robot, and stays where the file or keyframe puts it.
@@ -20,6 +20,7 @@ from tarsus.collision.broad_phase import secondary_gaps
 from tarsus.collision.ground import ground_below_candidates
 from tarsus.dynamics import coordinates, tree
 from tarsus.dynamics.kinematics import kinematics
+from tarsus.model import base_motion
 from tarsus.model.mechanism import WORLD, Mechanism
 from tarsus.model.poses import rotation_from_quaternion
 from tarsus.model.spans import create_spans
@@ -92,18 +93,19 @@ def place_on_ground(scene: Scene, q: Array) -> Array:
         zip(reports["ground"], reports["normals"], strict=True)
     ):
         normal = _ground_normal(ground.reshape(-1, 3), normals.reshape(-1, 3))
-        _tilt(
-            placed[world],
-            _rotation_from_vertical(normal),
-            [cut.q_slices[root].start for root in moved_roots],
-        )
+        if cut.floating:
+            starts = [cut.q_slices[root].start for root in moved_roots]
+            _tilt(placed[world], _rotation_from_vertical(normal), starts)
+        else:
+            base_motion.tilt_chain(cut, placed[world], normal)
     # move it down or up until the lowest candidate touches
     for _ in range(50):
         above = reference.run(program, given | {"q": placed})["gaps"].min(1) + CONTACT_DEPTH
         touches = np.abs(above) < CONTACT_DEPTH / 2
         if np.all(touches):
             break
-        for root in moved_roots:
+        base_motion.raise_base(cut, placed, -np.where(touches, 0, above))
+        for root in moved_roots - {0}:
             placed[:, cut.q_slices[root].start + 2] -= np.where(touches, 0, above)
     return placed if worlds or np.ndim(q) == 2 else placed[0]
 
@@ -160,13 +162,19 @@ def _find_separate_bodies(mechanism: Mechanism) -> set[int]:
 def _keeps_pose(mechanism: Mechanism) -> bool:
     """Return whether the robot retains its initial pose.
 
-    It is fixed or tied to the world, or it comes from a file and has no joint but free ones.
+    It is fixed or tied to the world, or it comes from a file and has no joint but those of its base
+    and free ones.
     """
     company = tree.connected_roots(mechanism)
-    moved = [tree.support_path(mechanism, i)[-1] in company for i in range(len(mechanism.bodies))]
-    kinds = {b.joint.kind for b, goes in zip(mechanism.bodies, moved, strict=True) if goes}
-    objects = AS_DRAWN in mechanism.keyframes and kinds == {"free"}
-    return objects or WORLD in company or not mechanism.floating
+    moved = [
+        i
+        for i in range(len(mechanism.bodies))
+        if tree.support_path(mechanism, i)[-1] in company and i not in mechanism.base_chain
+    ]
+    objects = AS_DRAWN in mechanism.keyframes and all(
+        mechanism.bodies[i].joint.kind == "free" for i in moved
+    )
+    return objects or WORLD in company or not mechanism.mobile
 
 
 def _tilt(q: Array, turn: Array, starts: list[int]) -> None:

@@ -150,7 +150,7 @@ def find_pushed_bodies(chosen: Robot, names: str | Sequence[str]) -> tuple[str, 
     for name in given:
         if name not in chosen.body_names:
             wrong = unknown_name_error("body", name, chosen.body_names)
-            raise UnknownName(f"{wrong} The base is {chosen.bodies[0].name!r}.", wrong.subject)
+            raise UnknownName(f"{wrong} The base is {chosen.base_name!r}.", wrong.subject)
     return given
 
 

@@ -129,7 +129,7 @@ def push_settings(bodies: Sequence[str], robot: Robot) -> SettingGroup:
     if not bodies:
         text = (
             "no body of this simulation can be pushed; create it with, for example,"
-            f' pushes=["{robot.bodies[0].name}"].'
+            f' pushes=["{robot.base_name}"].'
         )
         return SettingGroup("pushes", (), _write_nothing, {"push": text})
 

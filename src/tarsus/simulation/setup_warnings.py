@@ -16,6 +16,7 @@ from tarsus.dynamics.coordinates import loop_position_function
 from tarsus.dynamics.free_motion import DRY_FRICTION_SPEED
 from tarsus.dynamics.loop_closure import apply_couplings
 from tarsus.errors import IncompatibleOptions, WarningRecord, join_names
+from tarsus.model.base_motion import base_position
 from tarsus.model.mechanism import Mechanism
 from tarsus.model.self_collision import create_pairs
 from tarsus.model.solids import Pair
@@ -222,9 +223,10 @@ def height_warnings(
     Applies only to terrains on which the robot is placed at the start (`Plane` and `World`).
     """
     robot, known = scene.mechanism, isinstance(scene.terrain, Plane | World)
-    if not known or not robot.floating or robot.uncut is not None:
+    if not known or not robot.mobile or robot.uncut is not None:
         return []
-    above = float(q[2] - placed[..., 2].max())
+    height, on_ground = (base_position(robot, each)[..., 2] for each in (q, placed))
+    above = float(height - on_ground.max())
     if abs(above) < WARNED_HEIGHT:
         return []
     where = "above the ground" if above > 0 else "below the ground"

@@ -142,7 +142,7 @@ def _create_header(plan: Plan, dt: float, registers: Mapping[str, int]) -> dict[
     """
     scene, mechanism = plan.scene, plan.scene.mechanism
     joints = [(body.joint.name, body.joint.kind) for body in mechanism.bodies]
-    first = mechanism.bodies[0].name
+    first = mechanism.base_name
     # identify parts by what cannot be set
     contacts = scene.geometry.contact_names, scene.secondary, scene.slots
     law = {k: v for k, v in field_values(scene.law).items() if k not in scene.law.parameters()}

@@ -12,6 +12,7 @@ from tarsus.dynamics import support_points
 from tarsus.dynamics.kinematics import kinematics
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import InvalidValue
+from tarsus.model.base_motion import base_position
 from tarsus.model.check import check
 from tarsus.model.mechanism import Mechanism
 from tarsus.model.merge import displace, initial_coordinates, merge
@@ -85,7 +86,8 @@ def world(robot: WorldMember, *others: WorldMember, at: Sequence[Sequence[float]
         member = _with_start(_mechanism(thing))
         turned = displace(member, Pose(np.zeros(3), rotation_about(UP, yaw)))
         lift = height - _lowest_point(turned) - CONTACT_DEPTH if member.candidates else height
-        origin = initial_coordinates(turned)[:2] if member.floating else np.zeros(2)
+        q = initial_coordinates(turned)
+        origin = base_position(turned, q)[:2] if member.mobile else np.zeros(2)
         parts.append(displace(turned, shift([x - origin[0], y - origin[1], lift])))
     things = [k for k, given in enumerate((robot, *others)) if isinstance(given, FreeObject)]
     return Robot.of(check(merge(parts, things)))

@@ -100,10 +100,10 @@ def _add_noise(simulation: Simulation, chunk: Chunk) -> None:
 
 
 def _is_joint_coordinate(mechanism: Mechanism) -> Array:
-    """Find the coordinates (nq,) that belong to hinges and slides."""
+    """Find the coordinates (nq,) that belong to hinges and slides other than the base's."""
     mask = np.zeros(mechanism.nq, bool)
-    for body, columns in zip(mechanism.bodies, mechanism.q_slices, strict=True):
-        mask[columns] = body.joint.kind in ("hinge", "slide")
+    for i, (body, columns) in enumerate(zip(mechanism.bodies, mechanism.q_slices, strict=True)):
+        mask[columns] = body.joint.kind in ("hinge", "slide") and i not in mechanism.base_chain
     return mask
 
 

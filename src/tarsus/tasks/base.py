@@ -256,7 +256,7 @@ class LearningTask(ABC):
 
     def why_unsuitable(self, mechanism: Mechanism) -> str | None:
         """Return None, or one sentence that explains why this robot cannot perform the task."""
-        return None if mechanism.floating else "its base is fixed."
+        return None if mechanism.floating else "its base has no free joint."
 
     def fit(self, robot: Robot) -> Self:
         """Take the open settings of the task from the robot; by default return it unchanged."""

@@ -44,7 +44,7 @@ def find_fall_reasons(simulation: Simulation, file_servos: bool) -> list[str]:
         Whether the servos are those of the robot's file.
     """
     robot = simulation.robot
-    if not robot.floating:
+    if not robot.mobile:
         return []
     if not robot.candidates:
         return ["no collision shape"]
@@ -89,8 +89,11 @@ def unsupported_joints(robot: Robot, q: Array) -> list[str]:
     driven = {motor.joint for motor in robot.actuators}
     free = [
         indices
-        for body, indices in zip(robot.bodies, robot.u_slices, strict=True)
-        if body.joint.kind != "free" and body.joint.name not in driven and not body.joint.stiffness
+        for i, (body, indices) in enumerate(zip(robot.bodies, robot.u_slices, strict=True))
+        if i not in robot.base_chain
+        and body.joint.kind != "free"
+        and body.joint.name not in driven
+        and not body.joint.stiffness
     ]
     columns = [k for indices in free for k in range(indices.start, indices.stop)]
     # motions that satisfy the constraints of loops and mimic joints

@@ -23,6 +23,7 @@ from tarsus.dynamics import tree
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusError, unknown_name_error
 from tarsus.files import is_file
+from tarsus.model.base_motion import base_position
 from tarsus.model.robot_data import ARMS, LEGGED, find_file, robots_folder
 from tarsus.morphology.fall import MIN_HEIGHT_SHARE, MIN_UPRIGHT, uprightness
 from tarsus.morphology.feet import find_feet
@@ -202,7 +203,7 @@ def load_with_feet(name: str, file: str, options: Mapping[str, Any] | None = Non
 
 def _with_feet(robot: Robot, file: str) -> Robot:
     """Replace missing collision shapes of feet by the visual shapes, if these exist."""
-    if not robot.floating or find_feet(robot) or not file.endswith((".urdf", ".sdf")):
+    if not robot.mobile or find_feet(robot) or not file.endswith((".urdf", ".sdf")):
         return robot
     try:
         visual = robots.load(file, shapes="visual")
@@ -255,9 +256,10 @@ def _simulate_standing(
 
 def _find_fallen(robot: Robot, q: Array, start: Array) -> NDArray[np.bool_]:
     """Find the states q (n, nq) in which the robot lies or has sunk to half its height."""
-    if not robot.floating:
+    if not robot.mobile:
         return np.zeros(len(q), dtype=bool)
-    return (uprightness(robot, q) < MIN_UPRIGHT) | (q[:, 2] < MIN_HEIGHT_SHARE * start[2])
+    height, first = (base_position(robot, each)[..., 2] for each in (q, start))
+    return (uprightness(robot, q) < MIN_UPRIGHT) | (height < MIN_HEIGHT_SHARE * first)
 
 
 def _judge(robot: Robot, records: Records, start: Array) -> tuple[str, dict[str, Any]]:
@@ -272,13 +274,14 @@ def _judge(robot: Robot, records: Records, start: Array) -> tuple[str, dict[str,
     """
     q = records["q"][:, 0]
     figures: dict[str, Any] = {"unconverged": int((records["converged"] == 0).sum())}
-    if not robot.floating:
+    if not robot.mobile:
         return GIVES_WAY if _list_moved_joints(robot, q, start) else HOLDS, figures
-    figures["trunk_drop"] = float(max(start[2] - q[:, 2].min(), 0.0))
+    height, first = (base_position(robot, each)[..., 2] for each in (q, start))
+    figures["trunk_drop"] = float(max(first - height.min(), 0.0))
     figures["tilt"] = float(np.rad2deg(np.arccos(np.clip(uprightness(robot, q), -1, 1)).max()))
     if figures["tilt"] > MAX_TILT:
         return "leans", figures
-    return "sags" if figures["trunk_drop"] > MAX_SINKING * start[2] else STANDS, figures
+    return "sags" if figures["trunk_drop"] > MAX_SINKING * first else STANDS, figures
 
 
 def _list_moved_joints(robot: Robot, q: Array, start: Array) -> list[str]:

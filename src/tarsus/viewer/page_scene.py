@@ -57,7 +57,7 @@ class PageScene:
         """Add the switches of the folder "Show"; `on_change` is called after each change."""
         gui = self.page.gui
         with gui.add_folder("Show"):
-            self._follow = gui.add_checkbox("Follow robot", self._robot.floating)
+            self._follow = gui.add_checkbox("Follow robot", self._robot.mobile)
             arrows = gui.add_checkbox("Contact forces", True)
             cones = gui.add_checkbox("Friction cones", True)
             shadows = gui.add_checkbox("Shadows", True)
@@ -82,8 +82,8 @@ class PageScene:
         """Show the robot at positions (bodies + 1, 3) and rotations (bodies + 1, 3, 3)."""
         self.actor.move(positions[None], rotations[None])
         self.contacts.update(contacts)
-        follow = self._follow.value and self._robot.floating
-        self.page.center_on(positions[0] if follow else np.zeros(3))
+        base = self._robot.base if self._follow.value else None
+        self.page.center_on(np.zeros(3) if base is None else positions[base])
 
 
 def run_loop(draw: Callable[[float], None], until: Callable[[], bool] = lambda: False) -> None:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from tarsus.dynamics.poses import poses
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import InvalidFile, TarsusWarning
+from tarsus.model.base_motion import base_position
 from tarsus.simulation.recording.foot_rows import combine_by_foot
 from tarsus.simulation.recording.log import mean_of_role
 from tarsus.simulation.recording.log_robot import robot_of
@@ -133,9 +134,9 @@ class Track:
         return poses(self.robot, self.q[step])
 
     def base(self, world: int = 0) -> Array:
-        """Compute the position (n, 3) in m of the first body after each step."""
-        if self.robot.floating:
-            return self.q[:, world, :3]
+        """Compute the position (n, 3) in m of the base, or of the first body, after each step."""
+        if self.robot.mobile:
+            return base_position(self.robot, self.q[:, world])
         positions, _ = poses(self.robot, self.q[:1, world])
         return np.broadcast_to(positions[0, 0], (len(self.time), 3))
 

@@ -130,7 +130,7 @@ class Stage:
         self._target = _moving_average(path, max(round(SMOOTHING_TIME / max(step, 1e-9)), 1))
         if not view.follow:
             self._target = np.tile((path.min(0) + path.max(0)) / 2, (len(path), 1))
-        if first.robot.floating:  # the middle of the robot, not its trunk
+        if first.robot.mobile:  # the middle of the robot, not its trunk
             self._target[:, 2] = np.median(path[:, 2]) + first.middle
         reach = 0.0 if view.follow else float(np.ptp(path[:, :2], axis=0).max())
         self._distance = view.distance * float(first.extent.max()) + reach

@@ -46,7 +46,7 @@ class Goal(ABC):
 
     def why_unsuitable(self, mechanism: Mechanism) -> str | None:
         """Return None, or one sentence that explains why this robot cannot pursue the goal."""
-        return None if mechanism.floating else "its base is fixed."
+        return None if mechanism.floating else "its base has no free joint."
 
     def commands(self) -> Mapping[str, float]:
         """Return the default commands, by name, in SI units."""

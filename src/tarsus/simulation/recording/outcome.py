@@ -9,6 +9,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from tarsus.model.base_motion import base_position
 from tarsus.model.mechanism import Mechanism
 from tarsus.morphology.fall import find_first_fall
 
@@ -50,15 +51,17 @@ def classify_motion(robot: Mechanism, log: xr.Dataset) -> MotionOutcome:
     """Classify the motion of the robot in a log of one world."""
     q, dt = log["q"].values, float(log.attrs["dt"])
     pressing = _find_pressing_bodies(robot, log)
-    if not robot.floating:
+    if not robot.mobile:
         jumps = len(_find_air_times(np.asarray(pressing.any(axis=1)), dt)) if pressing.size else 0
         return MotionOutcome("hopped" if jumps > 1 else "moved", None, 0.0, 0.0, jumps)
     # cut the run at a fall
     points = log["contact_point"].values[..., 2]
-    height = q[:, 2] - (points.min(axis=1) if points.size else 0.0)
+    base = base_position(robot, q)
+    height = base[:, 2] - (points.min(axis=1) if points.size else 0.0)
     down = find_first_fall(robot, q, height) if points.size else None
     end = len(q) if down is None else down + 1
-    path, size = q[:end, :3] - log["q_start"].values[:3], max(float(height[0]), 1e-3)
+    path = base[:end] - base_position(robot, log["q_start"].values)
+    size = max(float(height[0]), 1e-3)
     distance = float(np.linalg.norm(path[-1, :2]))
     lowest = float(max(-path[:, 2].min(), 0.0))
     # lifted feet, and landings on all feet at once

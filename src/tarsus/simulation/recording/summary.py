@@ -10,6 +10,7 @@ import xarray as xr
 from tarsus.contact import criteria
 from tarsus.contact.criteria import SolvedContacts
 from tarsus.contact.ledger import SHARES
+from tarsus.model.base_motion import base_position
 from tarsus.model.mechanism import Mechanism
 from tarsus.morphology import fall
 from tarsus.simulation.recording import provenance
@@ -105,9 +106,12 @@ def summary(simulation: SimulationLike, log: xr.Dataset) -> dict[str, Any]:
     if not simulation.stepper.solves_once:
         residuals |= dict.fromkeys(SINGLE_SOLVE_RESIDUALS)
     # motion of the base
-    base, start = log["q"].values[:, :3], log["q_start"].values[:3]
-    floating = simulation.robot.floating
-    distance = float(np.linalg.norm(base[-1, :2] - start[:2])) if floating else 0.0
+    robot, distance = simulation.robot, 0.0
+    if robot.mobile:
+        base, start = (base_position(robot, log[name].values) for name in ("q", "q_start"))
+        distance = float(np.linalg.norm(base[-1, :2] - start[:2]))
+    else:
+        base = None
     duration = float(log.sizes["time"] * log.attrs["dt"])
     outcome = classify_motion(simulation.robot, log)
     # figures by name
@@ -124,8 +128,8 @@ def summary(simulation: SimulationLike, log: xr.Dataset) -> dict[str, Any]:
         "lowest": outcome.lowest,
         "distance": distance,
         "mean_speed": distance / duration,
-        "height_min": float(base[:, 2].min()) if floating else None,
-        "height_final": float(base[-1, 2]) if floating else None,
+        "height_min": None if base is None else float(base[:, 2].min()),
+        "height_final": None if base is None else float(base[-1, 2]),
         "penetration_max": residuals["penetration_m"],
         "creep_max": residuals["creep_m_per_s"],
         "iterations_mean": float(log["iterations"].mean()),
@@ -147,18 +151,20 @@ def summary(simulation: SimulationLike, log: xr.Dataset) -> dict[str, Any]:
 
 def has_fallen(robot: Mechanism, log: xr.Dataset) -> bool:
     """Return whether the base tipped over or sank towards the lowest contact point."""
-    if not robot.floating:
+    if not robot.mobile:
         return False
     q, lowest = log["q"].values, log["contact_point"].values[..., 2].min(axis=1, initial=np.inf)
-    return log.sizes["contact"] > 0 and fall.has_fallen(robot, q, q[:, 2] - lowest)
+    height = base_position(robot, q)[:, 2] - lowest
+    return log.sizes["contact"] > 0 and fall.has_fallen(robot, q, height)
 
 
 def is_below_contacts(robot: Mechanism, log: xr.Dataset) -> bool:
     """Return whether the base ends below all contact candidates, though other parts could touch."""
     contacts = set(log["contact"].values.tolist())
-    if not robot.floating or not contacts or contacts >= {c.name for c in robot.candidates}:
+    if not robot.mobile or not contacts or contacts >= {c.name for c in robot.candidates}:
         return False
-    return bool(log["q"].values[-1, 2] < log["contact_point"].values[-1, :, 2].min())
+    height = base_position(robot, log["q"].values[-1])[2]
+    return bool(height < log["contact_point"].values[-1, :, 2].min())
 
 
 def sensor_summary(log: xr.Dataset) -> dict[str, dict[str, Any]]:

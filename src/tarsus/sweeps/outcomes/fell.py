@@ -7,6 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from tarsus.dynamics.robot import Robot
+from tarsus.model.base_motion import base_position
 from tarsus.morphology.fall import MIN_HEIGHT_SHARE, MIN_UPRIGHT, uprightness
 from tarsus.morphology.feet import find_feet
 from tarsus.sweeps.outcomes.base import Array, StepBatch, SweepOutcome
@@ -35,10 +36,10 @@ class Fell(SweepOutcome):
     def _height(self, q: Array) -> Array:
         """Compute the height of the base above the lowest foot, shape (worlds,), in m."""
         robot = self._robot
-        if not robot.floating or not self._feet:
+        if not robot.mobile or not self._feet:
             return np.ones(len(q))
         low = np.min([robot.position(q, name)[:, 2] for name in self._feet], axis=0)
-        return q[:, 2] - low
+        return base_position(robot, q)[:, 2] - low
 
     def update(self, batch: StepBatch) -> None:
         tilted = (uprightness(self.simulation.robot, batch.q) < MIN_UPRIGHT).any(0)

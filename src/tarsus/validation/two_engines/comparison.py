@@ -1,7 +1,7 @@
 """Comparison of a robot's file in Tarsus and in MuJoCo.
 
-The scenes are free flight, a drop without torques, standing, and a fall. A robot with a fixed base
-swings freely and, if it has motors, holds its posture without ground.
+The scenes are free flight, a drop without torques, standing, and a fall to the side. A robot with a
+fixed base swings freely and, if it has motors, holds its posture without ground.
 
 Both engines start from the same state and apply the same torques, which are constant over a step of
 Tarsus: zero, or those of servos tuned for the robot. MuJoCo takes `PARTS` steps per step of Tarsus,
@@ -24,6 +24,7 @@ from tarsus.dynamics.kinematics import kinematics
 from tarsus.dynamics.robot import Robot
 from tarsus.dynamics.support_points import lowest_point
 from tarsus.errors import TarsusError, UnmetCondition
+from tarsus.model.base_motion import raise_base
 from tarsus.morphology.self_contacts import self_contacts
 from tarsus.mujoco_runs.settings import NAMED, SHOWN, describe_sets, row_label
 from tarsus.simulation.default_controller import STAND, prepare
@@ -107,7 +108,7 @@ class EnginePair:
         robot, gait = prepare(robots.load(file), STAND, DT, [])
         robot = without_overlaps(robot)
         # a fixed base may intersect the ground, or the file may have its own plane elsewhere
-        robot = with_same_ground(robot, file) if robot.floating else replace(robot, candidates=())
+        robot = with_same_ground(robot, file) if robot.mobile else replace(robot, candidates=())
         servos = servo_torques(robot, np.array(gait.initial_coordinates(robot)), gait)
         shown = robot.name if name == file else name
         return EnginePair(
@@ -117,8 +118,8 @@ class EnginePair:
     @property
     def scenes(self) -> tuple[str, ...]:
         """Scenes for this robot, by `SECONDS`."""
-        if self.robot.floating:
-            return FLIES, DROPS, STANDS, FALLS
+        if self.robot.mobile:
+            return (FLIES, DROPS, STANDS, FALLS)[: 4 if self.robot.floating else 3]
         return (SWINGS, HOLDS) if self.robot.actuators else (SWINGS,)
 
     def rows(
@@ -170,7 +171,7 @@ class EnginePair:
     def _model(self) -> Any:
         """Compile MuJoCo's model of the robot."""
         model = mujoco_run.compile_model(self.robot, self.file, DT)
-        if not self.robot.floating:
+        if not self.robot.mobile:
             mujoco_run.remove_fixed_contacts(model)
         return model
 
@@ -187,7 +188,7 @@ class EnginePair:
         if scene in (STANDS, HOLDS):
             return (q, u), self.servos
         if scene == DROPS:
-            q[2] += DROP
+            raise_base(self.robot, q, DROP)
             return (q, u), zero_torques(self.robot)
         # rolled to its side, slightly above the ground
         roll = np.array([np.cos(ROLL / 2), np.sin(ROLL / 2), 0.0, 0.0])
@@ -200,8 +201,8 @@ class EnginePair:
     def _flight(self, scene: str, on_progress: Callable[[str], None]) -> ComparisonRow:
         """Compare a free flight with moving joints to MuJoCo's fourth-order integrator."""
         q, rng = self.q.copy(), np.random.default_rng(0)
-        if self.robot.floating:
-            q[2] += FLIGHT_HEIGHT
+        if self.robot.mobile:
+            raise_base(self.robot, q, FLIGHT_HEIGHT)
         start = tarsus_run.consistent_state(
             self.robot, q, RATES * rng.uniform(-1, 1, self.robot.nu)
         )

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from tarsus.dynamics import tree
 from tarsus.dynamics.integrate import difference
 from tarsus.dynamics.robot import Robot
+from tarsus.model.base_motion import base_position
 
 Array = NDArray[np.float64]
 Torques = Callable[[float, Array, Array], Array]  # (t, q, u) -> torques of the actuators
@@ -99,12 +100,14 @@ def _distances(robot: Robot, q: Array, other: Array) -> tuple[Array, Array]:
     """Compute position and angle of `PoseDistance` between coordinates (..., nq)."""
     change = difference(robot, q, other)
     position, angles, objects = np.zeros(q.shape[:-1]), [], tree.object_bodies(robot)
+    if robot.mobile:
+        ends = (base_position(robot, each) for each in (q, other))
+        position = np.linalg.norm(np.subtract(*ends), axis=-1)
     for k, (body, indices) in enumerate(zip(robot.bodies, robot.u_slices, strict=True)):
-        if k in objects:
+        if k in objects or (k in robot.base_chain and body.joint.kind == "slide"):
             continue
         motion = change[..., indices]
         if body.joint.kind == "free":
-            position = np.linalg.norm(motion[..., :3], axis=-1)
             motion = motion[..., 3:]
         angles.append(np.linalg.norm(motion, axis=-1))
     return position, np.max(angles, axis=0)
