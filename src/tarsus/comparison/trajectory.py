@@ -22,6 +22,7 @@ from tarsus.comparison.log_arrays import REQUIRED_VARIABLES, check_loops, to_flo
 from tarsus.comparison.time_grid import row_spacing, steps_between
 from tarsus.dynamics import loop_constraints
 from tarsus.dynamics.robot import Robot
+from tarsus.dynamics.transmission import numeric_forces
 from tarsus.errors import (
     IncompatibleOptions,
     InvalidFile,
@@ -32,6 +33,7 @@ from tarsus.errors import (
 from tarsus.files import is_file, missing_file_error, read_npz
 from tarsus.model.check import LARGEST
 from tarsus.model.mechanism import WORLD
+from tarsus.model.motors import with_tendon_motors
 from tarsus.model.spans import MAX_TOP_EDGES, create_spans
 from tarsus.simulation import resolve
 from tarsus.simulation.recording.log import mean_of_role, read_log
@@ -88,10 +90,9 @@ def log_to_arrays(log: xr.Dataset, robot: Robot) -> dict[str, Any]:
     instant = log.attrs.get("evaluation_instant", _instant(str(log.attrs.get("stepper"))))
     check_loops(log, robot)
     # motor torques at the joints they drive
-    motors = np.zeros((log.sizes["time"], robot.nu))
-    driven = {actuator.name: actuator.joint for actuator in robot.actuators}
-    for k, name in enumerate(map(str, log["actuator"].values)):
-        motors[:, robot.u_slices[robot.joint_index(driven[name])].start] += log["tau"].values[:, k]
+    driven = {motor.name: motor.joint for motor in with_tendon_motors(robot).actuators}
+    names = [driven[name] for name in map(str, log["actuator"].values)]
+    motors = numeric_forces(robot, names, log["q"].values, log["tau"].values)
     if "push" in log:
         motors += _push_forces(log, robot)
     # the start and every step after it

@@ -17,6 +17,7 @@ import numpy as np
 from casadi import SX
 
 from tarsus.dynamics.springs import MEAN_FACTOR
+from tarsus.dynamics.transmission import Transmission, transmission
 from tarsus.model.file_actuators import FADE_RATIO, FileActuator, Range
 from tarsus.model.mechanism import Mechanism
 from tarsus.program.ir.symbolic import entries
@@ -111,12 +112,6 @@ class ActuatorForce:
     values: Mapping[str, SX]
     motor: MotorEffects = MotorEffects()
 
-    def joints(self) -> tuple[list[int], list[int]]:
-        """Return the indices of the motors' joints in q and in u, in the order of the motors."""
-        m = self.mechanism
-        bodies = [m.joint_index(motor.joint) for motor in m.actuators]
-        return [m.q_slices[i].start for i in bodies], [m.u_slices[i].start for i in bodies]
-
     @property
     def has_limits(self) -> bool:
         """Whether a limit can change how force depends on motion."""
@@ -145,8 +140,9 @@ class ActuatorForce:
 
     def at(self, q: SX, u: SX, dt: SX) -> ActuatorForceAtState:
         """Compute the forces in a step of dt, at coordinates q (nq,) and velocities u (nu,)."""
-        in_q, in_u = self.joints()
-        return ActuatorForceAtState(self, ca.vec(q[in_q]), ca.vec(u[in_u]), dt)
+        names = [motor.joint for motor in self.mechanism.actuators]
+        driven = transmission(self.mechanism, names, q)
+        return ActuatorForceAtState(self, driven, driven.coordinates, driven.rates(u), dt)
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,13 +153,16 @@ class ActuatorForceAtState:
     ----------
     law
         Actuators and their signals.
+    driven
+        Joints and tendons that the m motors drive.
     q, u
-        Coordinates and velocities of the driven joints, shape (m,).
+        Their coordinates and rates, shape (m,).
     dt
         Step size in s.
     """
 
     law: ActuatorForce
+    driven: Transmission
     q: SX
     u: SX
     dt: SX
@@ -437,11 +436,3 @@ def clip(value: SX, limits: Limits) -> SX:
 
 def _positive(value: SX) -> SX:
     return ca.fmax(value, 0)
-
-
-def scatter(mechanism: Mechanism, indices: list[int], values: SX) -> SX:
-    """Add values (m,) at their indices of a zero vector (nu,)."""
-    vector = SX.zeros(mechanism.nu)
-    for index, value in zip(indices, entries(values), strict=True):
-        vector[index] += value
-    return vector

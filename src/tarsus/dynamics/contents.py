@@ -67,6 +67,8 @@ def simulated_rows(mechanism: Mechanism) -> list[tuple[str, str]]:
     rows.append(("may touch itself", solids + _count_collision_pairs(m)))
     rows.append(("loops", _count_and_names([loop.joint.name for loop in m.loops])))
     rows.append(("mimic joints", _count_and_names([coupling.joint for coupling in m.couplings])))
+    if m.tendons:
+        rows.append(("tendons", _count_and_names([tendon.name for tendon in m.tendons])))
     rows.append(("keyframes", _keyframes(m)))
     if moved := [body.name for body in m.bodies if f"{body.name}/{ORIGIN}" in frames]:
         rows.append(("frames at joints", f"{_count_and_names(moved)}; BODY/{ORIGIN} is the file's"))

@@ -26,6 +26,7 @@ def description(mechanism: Mechanism) -> str:
             else []
         ),
         *([f"mimic joints: {join_names(_mimic_joints(m), MAX_NAMES)}"] if m.couplings else []),
+        *([f"tendons: {join_names([t.name for t in m.tendons], MAX_NAMES)}"] if m.tendons else []),
         f"frames: {join_names([f.name for f in m.frames], MAX_NAMES)}",
         f"keyframes: {join_names(list(m.keyframes), MAX_NAMES)}",
     ]

@@ -26,7 +26,8 @@ class Drive:
     in_loops
         Force or moment of each loop joint, in N or N m.
     implicit_damping
-        Decrease of tau (nu,) per change of velocity over the step, N s/m or N m s/rad; None: zero.
+        Decrease of tau per change of velocity over the step, N s/m or N m s/rad: the diagonal (nu,)
+        of a matrix, or the matrix; None: zero.
     """
 
     tau: SX
@@ -86,7 +87,7 @@ def free_motion(kin: Kinematics, inertias: list[LinearInertia], drive: Drive, dt
         M += ca.diag(springs.inertia(mechanism, dt))
         h += springs.force(kin)
     if drive.implicit_damping is not None:
-        M += ca.diag(dt * drive.implicit_damping)
+        M += damping_matrix(dt * drive.implicit_damping)
     rates = loop_constraints.rate_rows(kin) if mechanism.loops else []
     for k, (loop, row) in enumerate(zip(mechanism.loops, rates, strict=True)):
         w = ca.vertcat(*row)
@@ -96,6 +97,11 @@ def free_motion(kin: Kinematics, inertias: list[LinearInertia], drive: Drive, dt
         M += inertia * ca.mtimes(w, w.T) if not inertia.is_zero() else 0
         h += w * (drive.in_loops[k] - d * rate)
     return FreeMotion(M, h)
+
+
+def damping_matrix(D: SX) -> SX:
+    """Return a damping matrix (nu, nu), given as its diagonal (nu,) or as the matrix."""
+    return ca.diag(D) if D.is_column() else D
 
 
 def residual_force(

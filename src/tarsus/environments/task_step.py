@@ -52,8 +52,9 @@ def servo_step(
     angles, rates = joint_state(scene.mechanism, values["q"], values["u"])
     requested = pd_torque(target, SX.zeros(target.numel()), angles, rates, gains)
     tau = b.store("torque", limit_torques(scene.mechanism, requested))
+    force = actuator_force(scene.mechanism, tau, values["q"])
     start = StepStart(
-        *(values["q"], values["u"], values["memory"], actuator_force(scene.mechanism, tau), dt),
+        *(values["q"], values["u"], values["memory"], force, dt),
         *(symbols(law), terrain, inertias),
         bilateral=values["bilateral"],
     )

@@ -11,6 +11,7 @@ from tarsus.model.aligned_hinges import aligned_hinges
 from tarsus.model.joint_coupling import check_couplings
 from tarsus.model.mass_matrix import mass_matrix
 from tarsus.model.mechanism import WORLD, Body, Inertia, Joint, Mechanism
+from tarsus.model.tendon import check_tendons
 
 ROUND_OFF = 1e-12
 POSTURES = 10  # in which the mass matrix is checked if an inertia is doubtful
@@ -46,7 +47,10 @@ def check(mechanism: Mechanism) -> Mechanism:
 def _check_names(mechanism: Mechanism) -> None:
     names_by_kind = {
         "bodies": mechanism.body_names,
-        "joints": [*mechanism.joint_names, *(loop.joint.name for loop in mechanism.loops)],
+        "joints or tendons": [
+            *(*mechanism.joint_names, *(loop.joint.name for loop in mechanism.loops)),
+            *(tendon.name for tendon in mechanism.tendons),
+        ],
         "couplings": [coupling.name for coupling in mechanism.couplings],
         "frames": [frame.name for frame in mechanism.frames],
         "candidates": [candidate.name for candidate in mechanism.candidates],
@@ -185,7 +189,9 @@ def _check_parts(mechanism: Mechanism) -> None:
                 " mechanism.",
                 loop.joint.name,
             )
-    check_couplings(mechanism.couplings, {b.joint.name: b.joint.kind for b in mechanism.bodies})
+    kinds = {body.joint.name: body.joint.kind for body in mechanism.bodies}
+    check_couplings(mechanism.couplings, kinds)
+    check_tendons(mechanism.tendons, kinds)
     loops = {loop.joint.name: loop.joint.kind for loop in mechanism.loops}
     for actuator in mechanism.actuators:
         kind = (

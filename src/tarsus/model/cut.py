@@ -66,7 +66,7 @@ def cut(mechanism: Mechanism, joints: Iterable[str]) -> Mechanism:
     InvalidValue
         If a joint is named twice.
     Unsupported
-        If a joint is free or coupled, or joints were cut before.
+        If a joint is free, coupled or part of a tendon, or joints were cut before.
     """
     names = list(joints)
     if mechanism.uncut is not None:
@@ -94,6 +94,11 @@ def cut(mechanism: Mechanism, joints: Iterable[str]) -> Mechanism:
                 f"joint {name!r} is coupled to another joint by {coupling.name!r}, so it cannot be"
                 " cut.",
                 name,
+            )
+    for tendon in mechanism.tendons:
+        for name in {joint for joint, _ in tendon.terms} & set(names):
+            raise Unsupported(
+                f"joint {name!r} is part of the tendon {tendon.name!r}, so it cannot be cut.", name
             )
     # origins move to the centers of mass of bodies without children
     parents = {body.parent for i, body in enumerate(mechanism.bodies) if i not in chosen}

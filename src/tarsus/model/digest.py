@@ -13,6 +13,7 @@ import numpy as np
 from tarsus.model.mechanism import Mechanism
 
 IGNORED_FIELDS = ("notes", "unsupported", "timestep", "visuals")  # without effect on the motion
+NEW_FIELDS = ("tendons",)  # hashed only if not empty: robots without them keep their hashes
 
 
 @lru_cache(maxsize=8)
@@ -23,7 +24,8 @@ def hash_robot(mechanism: Mechanism) -> str:
     """
     sha = hashlib.sha256()
     names = [f.name for f in fields(Mechanism) if f.name not in IGNORED_FIELDS]
-    _feed(sha, [(name, getattr(mechanism, name)) for name in names])
+    parts = [(name, getattr(mechanism, name)) for name in names]
+    _feed(sha, [(name, part) for name, part in parts if part or name not in NEW_FIELDS])
     return sha.hexdigest()
 
 

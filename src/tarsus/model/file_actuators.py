@@ -17,26 +17,29 @@ Affine = tuple[float, float, float]
 FREE: Range = (-np.inf, np.inf)
 FADE_RATIO = 0.05  # part of a speed limit over which the torque falls to zero
 STATELESS, INTEGRATOR, FILTERS = "none", "integrator", ("filter", "filterexact")
-NOT_DRIVING = "actuators that do not drive one hinge or slide are ignored"  # start of a report
+NOT_DRIVING = (
+    "actuators that do not drive one hinge, slide or fixed tendon are ignored"  # start of a report
+)
 MOTOR_NUMBERS = ("delay", "lag", "encoder_offset")  # what real motors add, 0 by default
 SIMULATED = (STATELESS, INTEGRATOR, *FILTERS)  # dynamics
 
 
 @dataclass(frozen=True)
 class FileActuator:
-    """Actuator of a file, on a hinge or slide.
+    """Actuator of a file, on a hinge, slide or tendon.
 
-    With the length l = gear q, its rate v and the signal c, which is clipped to `control` and
-    filtered, the force is (gain . (1, l, v)) c + bias . (1, l, v), clipped to `force`. The joint
-    gets gear times the force. Above the speed limit there is no torque in the direction of motion.
-    The sum over all actuators of the joint is clipped to `joint_force`.
+    With the length l = gear q, where q is the coordinate of the joint or the length of the tendon,
+    its rate v and the signal c, which is clipped to `control` and filtered, the force is (gain .
+    (1, l, v)) c + bias . (1, l, v), clipped to `force`. The joint or tendon gets gear times the
+    force. Above the speed limit there is no torque in the direction of motion. The sum over all
+    actuators of the joint or tendon is clipped to `joint_force`.
 
     Attributes
     ----------
     name
         Unique among actuators.
     joint
-        Name of the joint.
+        Name of the joint or tendon.
     gear
         Ratio, or the lever of a hinge in m.
     gain, bias

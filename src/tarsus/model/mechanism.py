@@ -25,6 +25,7 @@ from tarsus.model.joint import Vector, freeze_array
 from tarsus.model.joint_coupling import JointCoupling
 from tarsus.model.outline import Outline
 from tarsus.model.solids import Solid
+from tarsus.model.tendon import Tendon
 
 WORLD = -1
 UP = np.array([0.0, 0.0, 1.0])
@@ -308,6 +309,8 @@ class Mechanism:
         Joints outside the tree.
     couplings
         Joints of the tree that follow others.
+    tendons
+        Tendons that the file's actuators drive.
     file_actuators
         Actuators with the laws of the file (`actuators="file"`).
     material
@@ -340,6 +343,7 @@ class Mechanism:
     unsupported: tuple[str, ...] = ()
     loops: tuple[LoopJoint, ...] = ()
     couplings: tuple[JointCoupling, ...] = ()
+    tendons: tuple[Tendon, ...] = ()
     file_actuators: tuple[FileActuator, ...] = ()
     material: Mapping[str, float] = field(default_factory=dict)
     signals: Mapping[str, tuple[NDArray[np.float64], NDArray[np.float64]]] = field(

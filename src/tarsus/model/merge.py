@@ -61,6 +61,7 @@ def merge(mechanisms: Sequence[Mechanism], without_file: Collection[int] = ()) -
         unsupported=tuple(dict.fromkeys(note for m in renamed for note in m.unsupported)),
         loops=tuple(loop for m in shifted for loop in m.loops),
         couplings=tuple(coupling for m in shifted for coupling in m.couplings),
+        tendons=tuple(tendon for m in shifted for tendon in m.tendons),
         file_actuators=first.file_actuators,
         material=first.material,
         signals=first.signals,
@@ -128,7 +129,10 @@ def _list_names(m: Mechanism) -> set[str]:
     """List all names that must be unique, with their kind."""
     parts = {
         "body": m.body_names,
-        "joint": (*m.joint_names, *(loop.joint.name for loop in m.loops)),
+        "joint": [
+            *(*m.joint_names, *(loop.joint.name for loop in m.loops)),
+            *(tendon.name for tendon in m.tendons),
+        ],
         "point": [part.name for part in (*m.candidates, *m.frames)],
         "solid": [part.name for part in m.solids],
         "actuator": [part.name for part in m.actuators],
@@ -171,6 +175,14 @@ def _rename(m: Mechanism, ending: str) -> Mechanism:
                 leaders=tuple(replace(leader, joint=leader.joint + ending) for leader in c.leaders),
             )
             for c in m.couplings
+        ),
+        tendons=tuple(
+            replace(
+                t,
+                name=t.name + ending,
+                terms=tuple((joint + ending, coefficient) for joint, coefficient in t.terms),
+            )
+            for t in m.tendons
         ),
         loops=tuple(
             replace(loop, joint=replace(loop.joint, name=loop.joint.name + ending))

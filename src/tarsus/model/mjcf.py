@@ -46,6 +46,7 @@ from tarsus.model.mjcf_friction import read_friction
 from tarsus.model.mjcf_limits import check_ranges
 from tarsus.model.mjcf_schema import walk_mjcf
 from tarsus.model.mjcf_source import UNNAMED, Source
+from tarsus.model.mjcf_tendons import read_tendons
 from tarsus.model.mjcf_unsupported import report_unsupported
 from tarsus.model.motors import joints_of_floating_robot, with_motors
 from tarsus.model.parts import MAX_LISTED, Part, Report, WeldResult, weld
@@ -182,6 +183,7 @@ def _build_mechanism(model: Any, source: Source, report: Report, fallback_name: 
         unsupported=tuple(report.unsupported),
         loops=loops,
         couplings=coupled,
+        tendons=read_tendons(model),
     )
 
 

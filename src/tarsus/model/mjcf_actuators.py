@@ -12,6 +12,7 @@ from tarsus.model.conventions import mujoco_joint_names
 from tarsus.model.file_actuators import FREE, SIMULATED, Affine, FileActuator, Range
 from tarsus.model.files import import_library
 from tarsus.model.mechanism import Actuator
+from tarsus.model.mjcf_tendons import TENDON, name_tendons
 from tarsus.model.parts import Report
 
 Array = NDArray[np.float64]
@@ -20,10 +21,9 @@ ON_JOINT, SLIDE, HINGE = (0, 1), 2, 3  # mjtTrn: at the joint, in its parent's f
 
 
 def read_file_actuators(model: Any) -> tuple[FileActuator, ...]:
-    """Read every actuator that drives one hinge or slide, in the file's order."""
+    """Read every actuator that drives one hinge, slide or tendon, in the file's order."""
     return tuple(
-        _read_file_actuator(model, number, name)
-        for number, name in _name_joint_actuators(model).items()
+        _read_file_actuator(model, number, name) for number, name in _name_actuators(model).items()
     )
 
 
@@ -37,8 +37,8 @@ def find_driven_joints(model: Any) -> set[int]:
 
 
 def find_unsupported_transmissions(model: Any) -> list[str]:
-    """Find the actuators that do not drive one hinge or slide with one signal, by name."""
-    known = _name_joint_actuators(model)
+    """Find the actuators that do not drive one hinge, slide or tendon with one signal, by name."""
+    known = _name_actuators(model)
     numbers = [n for n in range(len(model.actuator_trntype)) if n not in known]
     return [model.actuator(n).name or f"actuator {n}" for n in numbers]
 
@@ -51,12 +51,12 @@ def find_unsupported_dynamics(model: Any) -> list[str]:
 def find_delayed(model: Any) -> list[str]:
     """Find the actuators with a delay, by name."""
     delays = getattr(model, "actuator_delay", np.zeros(len(model.actuator_trntype)))
-    return [name for number, name in _name_joint_actuators(model).items() if np.any(delays[number])]
+    return [name for number, name in _name_actuators(model).items() if np.any(delays[number])]
 
 
 def read_keyframe_signals(model: Any) -> dict[str, tuple[Array, Array]]:
     """Read the control signals and activations, shape (n,), of `file_actuators` by keyframe."""
-    numbers = list(_name_joint_actuators(model))
+    numbers = list(_name_actuators(model))
     controls = [control_indices(model, number)[0] for number in numbers]
     activation_indices = [int(model.actuator_actadr[number]) for number in numbers]
     result: dict[str, tuple[Array, Array]] = {}
@@ -72,9 +72,12 @@ def create_motors(model: Any, report: Report) -> tuple[Actuator, ...]:
     """Create one motor per driven joint; the limits of several actuators on a joint add up."""
     joints = mujoco_joint_names(model)
     motors: dict[int, Actuator] = {}
-    with_law, merged = [], []
-    for number, name in _name_joint_actuators(model).items():
+    with_law, merged, on_tendons = [], [], []
+    for number, name in _name_actuators(model).items():
         joint = int(model.actuator_trnid[number, 0])
+        if model.actuator_trntype[number] == TENDON:
+            on_tendons.append(name)
+            continue
         if _has_law(model, number):
             with_law.append(name)
         lower, upper = _compute_effort(model, number)
@@ -87,6 +90,10 @@ def create_motors(model: Any, report: Report) -> tuple[Actuator, ...]:
         report.note(
             f"The laws of {', '.join(with_law)} act with actuators='file'; otherwise they are"
             " motors with the same limits."
+        )
+    if on_tendons:
+        report.note(
+            f"Actuators on tendons act only with actuators='file': {', '.join(on_tendons)}."
         )
     if merged:
         report.note(f"Actuators on one joint are one motor: {', '.join(merged)}.")
@@ -107,27 +114,33 @@ def read_gear(model: Any, number: int) -> float:
     return float(model.actuator_gear[first, 0])
 
 
-def _name_joint_actuators(model: Any) -> Mapping[int, str]:
-    """Find the actuators that drive one hinge or slide with one signal: names by number.
+def _name_actuators(model: Any) -> Mapping[int, str]:
+    """Find the actuators that drive one hinge, slide or tendon with one signal: names by number.
 
-    An actuator without a name has that of its joint.
+    An actuator without a name has that of its joint or tendon.
     """
-    joints, names = mujoco_joint_names(model), dict[int, str]()
+    names = dict[int, str]()
     for number in range(len(model.actuator_trntype)):
-        joint = int(model.actuator_trnid[number, 0])
-        if (
-            model.actuator_trntype[number] in ON_JOINT
-            and model.jnt_type[joint] in (SLIDE, HINGE)
-            and len(control_indices(model, number)) == 1
-        ):
-            name = model.actuator(number).name or joints[joint]
+        driven = _find_driven(model, number)
+        if driven is not None and len(control_indices(model, number)) == 1:
+            name = model.actuator(number).name or driven
             names[number] = name if name not in names.values() else f"{name}_{number}"
     return names
 
 
+def _find_driven(model: Any, number: int) -> str | None:
+    """Find the hinge, slide or simulated tendon that an actuator drives, by name."""
+    kind, driven = model.actuator_trntype[number], int(model.actuator_trnid[number, 0])
+    if kind == TENDON:
+        return name_tendons(model).get(driven)
+    if kind in ON_JOINT and model.jnt_type[driven] in (SLIDE, HINGE):
+        return mujoco_joint_names(model)[driven]
+    return None
+
+
 def _read_file_actuator(model: Any, number: int, name: str) -> FileActuator:
     """Read an actuator with its law of force, its limits and its dynamics."""
-    joint, control = int(model.actuator_trnid[number, 0]), control_indices(model, number)[0]
+    driven, control = int(model.actuator_trnid[number, 0]), control_indices(model, number)[0]
     gain = _affine(model.actuator_gainprm[number])
     if model.actuator_gaintype[number] == FIXED_GAIN:
         gain = (gain[0], 0.0, 0.0)
@@ -141,15 +154,17 @@ def _read_file_actuator(model: Any, number: int, name: str) -> FileActuator:
         dynamics = "plugin"
     elif max(kinds) > AFFINE and dynamics in SIMULATED:
         dynamics = "a gain or bias that is not affine"
+    on = "tendon" if model.actuator_trntype[number] == TENDON else "jnt"
+    limited, total = (getattr(model, f"{on}_actfrc{end}")[driven] for end in ("limited", "range"))
     return FileActuator(
         name,
-        mujoco_joint_names(model)[joint],
+        _find_driven(model, number) or "",
         read_gear(model, number),
         gain,
         bias,
         _range(model.actuator_ctrllimited[control], model.actuator_ctrlrange[control]),
         _range(model.actuator_forcelimited[number], model.actuator_forcerange[number]),
-        _range(model.jnt_actfrclimited[joint], model.jnt_actfrcrange[joint]),
+        _range(limited, total),
         dynamics,
         float(model.actuator_dynprm[number, 0]),
         _range(model.actuator_actlimited[number], model.actuator_actrange[number]),

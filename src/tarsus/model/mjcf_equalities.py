@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 from tarsus.model.joint_coupling import JointCoupling, Leader, find_cycle
 from tarsus.model.mechanism import WORLD, Joint, LoopJoint
 from tarsus.model.mjcf_actuators import find_driven_joints
+from tarsus.model.mjcf_tendons import read_joint_terms
 from tarsus.model.parts import Report, WeldResult
 from tarsus.model.poses import Pose, rotation_from_quaternion, shift
 
 Array = NDArray[np.float64]
 CONNECT, WELD, JOINT, TENDON = range(4)  # mjtEq
 SITE = 6  # mjtObj
-WRAP_JOINT = 1  # mjtWrap
 NO_JOINT = NO_TENDON = NO_EQUALITY = -1
 MAX_RIGID_RANGE = 0.1  # rad or m: up to this range a fixed tendon couples joints rigidly
 MAX_SILENT_PLAY = 0.01  # rad or m: a wider range that is ignored is worth a warning
@@ -59,11 +59,6 @@ def find_simulated_equalities(model: Any) -> set[int]:
     """Find the equality constraints that close a loop or couple joints, by number."""
     coupled = {coupling.equality for coupling in _find_couplings(model)}
     return {*_find_active_equalities(model, CONNECT, WELD), *coupled} - {NO_EQUALITY}
-
-
-def find_coupling_tendons(model: Any) -> set[int]:
-    """Find the tendons that couple joints, by a `tendon` equality or a short range."""
-    return {tendon for coupling in _find_couplings(model) for tendon in coupling.tendons}
 
 
 def find_rigid_tendons(model: Any) -> set[int]:
@@ -191,10 +186,10 @@ def _solve_tendon_equality(model: Any, number: int) -> list[_Coupling]:
     """
     tendons = int(model.eq_obj1id[number]), int(model.eq_obj2id[number])
     polynomial = Polynomial(model.eq_data[number, :5]).trim()
-    terms = _read_joint_terms(model, tendons[0])
+    terms = read_joint_terms(model, tendons[0])
     others: list[Term] = []
     if tendons[1] != NO_TENDON:
-        second = _read_joint_terms(model, tendons[1])
+        second = read_joint_terms(model, tendons[1])
         if second is None or (len(second) > 1 and polynomial.degree() > 1):
             return []
         change = polynomial - polynomial.coef[0]
@@ -215,7 +210,7 @@ def _solve_short_ranges(model: Any) -> list[list[_Coupling]]:
     result = []
     for tendon in np.flatnonzero(np.array(model.tendon_limited)).tolist():
         lower, upper = (float(end) for end in model.tendon_range[tendon])
-        terms = _read_joint_terms(model, tendon)
+        terms = read_joint_terms(model, tendon)
         if terms is None or upper - lower > MAX_RIGID_RANGE:
             continue
         drawn = sum(a * _reference(model, joint) for joint, a in terms)
@@ -253,15 +248,6 @@ def _solve_for_each(
 def _reference(model: Any, joint: int) -> float:
     """Read the coordinate of a joint in the pose in which the file draws the robot."""
     return float(model.qpos0[model.jnt_qposadr[joint]])
-
-
-def _read_joint_terms(model: Any, tendon: int) -> list[tuple[int, float]] | None:
-    """Read the joints of a fixed tendon with their coefficients; None for a spatial tendon."""
-    start, count = int(model.tendon_adr[tendon]), int(model.tendon_num[tendon])
-    wraps = range(start, start + count)
-    if any(model.wrap_type[k] != WRAP_JOINT for k in wraps):
-        return None
-    return [(int(model.wrap_objid[k]), float(model.wrap_prm[k])) for k in wraps]
 
 
 def _find_active_equalities(model: Any, *kinds: int) -> list[int]:

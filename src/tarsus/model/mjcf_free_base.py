@@ -12,7 +12,8 @@ import numpy as np
 
 from tarsus.model.files import import_library
 from tarsus.model.mjcf_actuators import find_driven_joints
-from tarsus.model.mjcf_equalities import JOINT, WRAP_JOINT
+from tarsus.model.mjcf_equalities import JOINT
+from tarsus.model.mjcf_tendons import WRAP_JOINT
 
 WORLD = 0
 BALL, SLIDE, HINGE = 1, 2, 3  # mjtJoint

@@ -55,11 +55,11 @@ def _create_actuator(reason: str, attributes: str = "", law: str = "") -> Elemen
     """
     return supported(
         reason,
-        "name class group joint jointinparent gear ctrllimited ctrlrange forcelimited forcerange"
-        f" armature damping {attributes}",
+        "name class group joint jointinparent tendon gear ctrllimited ctrlrange forcelimited"
+        f" forcerange armature damping {attributes}",
         ignored="user lengthrange",
         codes={
-            NOT_DRIVING: "tendon site refsite body cranksite slidersite cranklength",
+            NOT_DRIVING: "site refsite body cranksite slidersite cranklength",
             "actuator-delays-ignored": "delay nsample interp",
             "nonlinear-damping-ignored": "damping",
             "disable-flags-ignored": "group",
@@ -235,8 +235,8 @@ MJCF: Table = {
     "mujoco/equality/distance": reported("of older MuJoCo versions", EQUALITIES),
     "mujoco/tendon": supported(),
     "mujoco/tendon/fixed": supported(
-        "the length in an equality constraint, or a coupling without play if its range is at most"
-        " 0.1",
+        "drives its joints by an actuator, is the length in an equality constraint, or couples"
+        " joints without play if its range is at most 0.1",
         "name class",
         ignored="group user width rgba material",
         codes={
@@ -246,9 +246,9 @@ MJCF: Table = {
         },
     ),
     "mujoco/tendon/fixed/joint": supported("", "joint coef"),
-    "mujoco/tendon/spatial": reported("tendons are not simulated", TENDONS),
+    "mujoco/tendon/spatial": reported("only fixed tendons are simulated", TENDONS),
     # actuators
-    "mujoco/actuator": supported("one signal that drives one hinge or slide"),
+    "mujoco/actuator": supported("one signal that drives one hinge, slide or fixed tendon"),
     "mujoco/actuator/general": _create_actuator(
         "affine laws without state, or with a filter or an integrator",
         "gaintype gainprm biastype biasprm dyntype dynprm actearly actlimited actrange"

@@ -24,11 +24,11 @@ from tarsus.model.mjcf_actuators import (
 )
 from tarsus.model.mjcf_contacts import find_colliding_geoms, geom_name
 from tarsus.model.mjcf_equalities import (
-    find_coupling_tendons,
     find_rigid_tendons,
     find_simulated_equalities,
 )
 from tarsus.model.mjcf_schema import MJCF
+from tarsus.model.mjcf_tendons import find_fixed_tendons, find_tendon_actuators
 from tarsus.model.parts import MAX_LISTED, Report
 from tarsus.model.poses import rotation_from_quaternion
 
@@ -167,18 +167,18 @@ def _find_gravity_compensated(model: Any) -> Elements:
 
 
 def _find_tendons(model: Any) -> Elements:
-    """Find tendons that do more than couple joints, and those that couple none."""
+    """Find tendons with an effect on motion that is not simulated."""
     acting = np.array(model.tendon_limited, dtype=bool)
     acting[sorted(find_rigid_tendons(model))] = False
     for field in ("stiffness", "stiffnesspoly", "damping", "dampingpoly"):
         acting |= _find_nonzero(model, f"tendon_{field}", model.ntendon)
     for field in ("frictionloss", "armature"):
         acting |= _find_nonzero(model, f"tendon_{field}", model.ntendon)
-    coupling = find_coupling_tendons(model)
+    fixed = find_fixed_tendons(model)
     return Elements.all_of(
         model.tendon(t).name or f"tendon {t}"
         for t in range(model.ntendon)
-        if acting[t] or t not in coupling
+        if acting[t] or (t not in fixed and find_tendon_actuators(model, t))
     )
 
 
@@ -339,7 +339,10 @@ UNSUPPORTED: dict[str, UnsupportedFeature] = {
         warns=False,
     ),
     "mocap-bodies-ignored": UnsupportedFeature("mocap bodies are ignored", _find_mocap_bodies),
-    "tendons-ignored": UnsupportedFeature("tendons are ignored", _find_tendons),
+    "tendons-ignored": UnsupportedFeature(
+        "spatial tendons, and limits, springs, damping and friction of tendons are ignored",
+        _find_tendons,
+    ),
     "gravity-compensation-ignored": UnsupportedFeature(
         "gravity compensation is ignored", _find_gravity_compensated
     ),

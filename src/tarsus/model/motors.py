@@ -101,6 +101,18 @@ def with_servos(mechanism: M, gains: Mapping[str, tuple[float, float]]) -> M:
     return replace(mechanism, file_actuators=tuple(actuators[k] for k in places), signals=signals)
 
 
+def with_tendon_motors(mechanism: M) -> M:
+    """Add a motor without limits for each tendon that actuators of the file drive.
+
+    Motors on tendons come after those on joints.
+    """
+    tendons = {tendon.name for tendon in mechanism.tendons}
+    tendons -= {motor.joint for motor in mechanism.actuators}
+    motors = {a.joint: a.name for a in reversed(mechanism.file_actuators) if a.joint in tendons}
+    added = tuple(Actuator(name, tendon) for tendon, name in reversed(motors.items()))
+    return replace(mechanism, actuators=(*mechanism.actuators, *added))
+
+
 def movable_joints(mechanism: Mechanism) -> list[str]:
     """Find the hinges and slides that do not follow other joints, by name."""
     following = {coupling.joint for coupling in mechanism.couplings}

@@ -2,10 +2,11 @@
 
 The file has the tree, inertias, joint axes, armature, damping, dry friction with its variation
 (which MuJoCo ignores), springs, ranges, motors in the order of the actuators, keyframes, closed
-loops and joint couplings. Contact candidates become spheres, ellipsoids and thin discs that touch
-only the floor; frames become sites. MuJoCo's coordinates equal those of the mechanism: qpos = q,
-qvel = u (free joint: world position, quaternion (w, x, y, z); world linear velocity, body-frame
-angular velocity). Format: MuJoCo XML reference (mujoco.readthedocs.io, chapter XML Reference).
+loops, joint couplings and tendons. Contact candidates become spheres, ellipsoids and thin discs
+that touch only the floor; frames become sites. MuJoCo's coordinates equal those of the mechanism:
+qpos = q, qvel = u (free joint: world position, quaternion (w, x, y, z); world linear velocity,
+body-frame angular velocity). Format: MuJoCo XML reference (mujoco.readthedocs.io, chapter XML
+Reference).
 """
 
 from __future__ import annotations
@@ -91,6 +92,7 @@ def to_mjcf(
         )
     bodies = [world, *_add_bodies(world, mechanism, joint_limits)]
     add_constraints(root, bodies, mechanism, dt, numbers)
+    add_tendons(root, mechanism)
     _add_motors(SubElement(root, "actuator"), mechanism)
     for body in mechanism.bodies:
         if body.joint.friction:
@@ -178,7 +180,8 @@ def _add_joint(element: Element, joint: Joint, joint_limits: bool) -> None:
 
 def _add_motors(parent: Element, mechanism: Mechanism) -> None:
     for actuator in mechanism.actuators:
-        row = {"name": actuator.name, "joint": actuator.joint, "gear": "1"}
+        row = {"name": actuator.name, driven_kind(mechanism, actuator.joint): actuator.joint}
+        row["gear"] = "1"
         limits = (actuator.lower, actuator.upper)
         if np.isfinite(limits).any():
             row |= {
@@ -186,6 +189,23 @@ def _add_motors(parent: Element, mechanism: Mechanism) -> None:
                 "forcerange": numbers(np.clip(limits, -NO_LIMIT, NO_LIMIT)),
             }
         SubElement(parent, "motor", row)
+
+
+def add_tendons(root: Element, mechanism: Mechanism) -> None:
+    """Add the tendons of a mechanism to an MJCF model."""
+    if not mechanism.tendons:
+        return
+    found = root.find("tendon")
+    parent = SubElement(root, "tendon") if found is None else found
+    for tendon in mechanism.tendons:
+        element = SubElement(parent, "fixed", {"name": tendon.name})
+        for joint, coefficient in tendon.terms:
+            SubElement(element, "joint", {"joint": joint, "coef": numbers((coefficient,))})
+
+
+def driven_kind(mechanism: Mechanism, name: str) -> str:
+    """Return what has a name that an actuator drives: "joint" or "tendon"."""
+    return "tendon" if name in [tendon.name for tendon in mechanism.tendons] else "joint"
 
 
 def numbers(values: Iterable[float]) -> str:

@@ -70,7 +70,7 @@ def add_constraints(
             row = {"name": name, "site1": sites[0], "site2": sites[1]}
             SubElement(equality, kind, row | softness)
     for coupling in mechanism.couplings:
-        _add_coupling(root, equality, coupling, text, softness)
+        _add_coupling(root, mechanism, coupling, text, softness)
 
 
 def _points(loop: LoopJoint) -> list[tuple[str, tuple[SitePose, SitePose]]]:
@@ -91,10 +91,15 @@ def _points(loop: LoopJoint) -> list[tuple[str, tuple[SitePose, SitePose]]]:
 
 
 def _add_coupling(
-    root: Element, equality: Element, coupling: JointCoupling, text: Text, softness: dict[str, str]
+    root: Element,
+    mechanism: Mechanism,
+    coupling: JointCoupling,
+    text: Text,
+    softness: dict[str, str],
 ) -> None:
     """Add a joint constraint, or a fixed tendon with a constraint if there are several leaders."""
-    name = {"name": coupling.name}
+    equality, name = root.find("equality"), {"name": coupling.name}
+    assert equality is not None
     if len(coupling.leaders) > 1:
         if not coupling.linear:
             raise Unsupported(
@@ -104,12 +109,14 @@ def _add_coupling(
             )
         tendons = root.find("tendon")
         tendons = SubElement(root, "tendon") if tendons is None else tendons
-        tendon = SubElement(tendons, "fixed", name)
+        taken = {tendon.name for tendon in mechanism.tendons}
+        combined = _create_unique_name(coupling.name, taken)
+        tendon = SubElement(tendons, "fixed", {"name": combined})
         ends = [(coupling.joint, 1.0), *((x.joint, -x.at(1.0)) for x in coupling.leaders)]
         for joint, coefficient in ends:
             SubElement(tendon, "joint", {"joint": joint, "coef": text((coefficient,))})
         constant = text((coupling.constant, *[0.0] * (MAX_COEFFICIENTS - 1)))
-        row = name | {"tendon1": coupling.name, "polycoef": constant}
+        row = name | {"tendon1": combined, "polycoef": constant}
         SubElement(equality, "tendon", row | softness)
         return
     # at most one leader
@@ -128,7 +135,7 @@ def _add_coupling(
 
 
 def _create_unique_name(name: str, used: set[str]) -> str:
-    """Create a name that no site has: a robot read from an exported file has them as frames."""
+    """Create a name that is not used: a robot read from an exported file has sites as frames."""
     while name in used:
         name += "_"
     used.add(name)

@@ -28,8 +28,8 @@ def to_urdf(mechanism: Mechanism) -> str:
     Raises
     ------
     Unsupported
-        If it has loops, ball joints, several roots, ellipsoids, or nonlinear couplings, which URDF
-        cannot describe.
+        If it has loops, tendons, ball joints, several roots, ellipsoids, or nonlinear couplings,
+        which URDF cannot describe.
     """
     roots = [body for body in mechanism.bodies if body.parent == WORLD]
     others = [body for body in mechanism.bodies if body not in roots]
@@ -39,10 +39,10 @@ def to_urdf(mechanism: Mechanism) -> str:
             f"{mechanism.name!r} has ellipsoids, which URDF cannot describe.", mechanism.name
         )
     odd = [body.joint.name for body in others if body.joint.kind not in KINDS]
-    if mechanism.loops or odd or len(roots) != 1 or not mechanism.floating:
+    if mechanism.loops or mechanism.tendons or odd or len(roots) != 1 or not mechanism.floating:
         raise Unsupported(
             f"{mechanism.name!r} cannot be written as URDF, which describes one root on a free"
-            " joint, hinges and slides below it, and no loops.",
+            " joint, hinges and slides below it, and no loops or tendons.",
             mechanism.name,
         )
     for coupling in mechanism.couplings:

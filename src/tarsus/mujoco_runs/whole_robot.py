@@ -18,7 +18,7 @@ from tarsus.model.file_actuators import MOTOR_NUMBERS
 from tarsus.model.mechanism import Mechanism
 from tarsus.model.poses import quaternion_from_rotation
 from tarsus.model.solids import Capsule, Pair, Solid
-from tarsus.model.to_mjcf import numbers, to_mjcf
+from tarsus.model.to_mjcf import driven_kind, numbers, to_mjcf
 
 UNUSED_FRICTION = (0.005, 0.0001, 0.0001)  # MuJoCo's torsion and rolling defaults; condim is 3
 
@@ -74,7 +74,7 @@ def _add_servos(root: Element, mechanism: Mechanism) -> None:
             )
         row = {
             "name": actuator.name,
-            "joint": actuator.joint,
+            driven_kind(mechanism, actuator.joint): actuator.joint,
             "gear": repr(float(actuator.gear)),
         }
         if np.isfinite(actuator.force).all():

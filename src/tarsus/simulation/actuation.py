@@ -15,11 +15,15 @@ from tarsus import registry
 from tarsus.control.actuators.base import ActuatorInputs, ActuatorModel
 from tarsus.control.actuators.encoder import Encoder
 from tarsus.control.actuators.lag import Lag
+from tarsus.control.base import Controller
 from tarsus.control.file_actuators import FileActuators, broadcast, check_ranges, has_number
 from tarsus.dynamics.actuator_force import ActuatorForce, MotorEffects, clip, next_activation
+from tarsus.dynamics.robot import Robot
+from tarsus.dynamics.transmission import transmission
 from tarsus.errors import IncompatibleOptions, InvalidValue, Unsupported, unknown_name_error
 from tarsus.model.file_actuators import MOTOR_NUMBERS, NOT_DRIVING
 from tarsus.model.mechanism import Mechanism
+from tarsus.model.motors import with_tendon_motors
 from tarsus.parameters import name_of
 from tarsus.program.ir.loops import Values
 from tarsus.program.ir.program import Program
@@ -91,6 +95,25 @@ def resolve_actuators(choice: Any, controller: Any) -> tuple[FileActuators | Non
         )
     default = isinstance(controller, str) and controller == AUTO
     return choices, None if choices is not None and default else controller
+
+
+def drive_tendons(robot: Robot, controller: Any) -> Robot:
+    """Add motors on the tendons that the file's actuators drive.
+
+    Raises
+    ------
+    IncompatibleOptions
+        If the controller is a gait, which returns torques of joints.
+    """
+    driven, tendons = with_tendon_motors(robot), {tendon.name for tendon in robot.tendons}
+    pulling = [motor.name for motor in driven.actuators if motor.joint in tendons]
+    if pulling and isinstance(controller, Controller):
+        raise IncompatibleOptions(
+            "a gait drives joints, but these actuators of the file drive tendons:"
+            f" {', '.join(pulling)}; use a function (t, q, u) -> signals as the controller.",
+            "actuators",
+        )
+    return driven
 
 
 def with_file_motors(
@@ -173,7 +196,8 @@ def plan_actuation(actuators: FileActuators | None, mechanism: Mechanism) -> Act
             f" file, or use actuators='{MOTOR}'.",
             strange[0].name,
         )
-    cut = [a.joint for a in mechanism.file_actuators if a.joint not in mechanism.joint_names]
+    driven = {*mechanism.joint_names, *(tendon.name for tendon in mechanism.tendons)}
+    cut = [a.joint for a in mechanism.file_actuators if a.joint not in driven]
     if cut:
         raise IncompatibleOptions(
             f"the file's actuators cannot drive joints outside the tree ({', '.join(cut)}); use"
@@ -280,7 +304,8 @@ def actuator_forces(
             name: b.declare(f"{MEMORY}{name}", np.shape(value)[-1])
             for name, value in compiled.initial_memory(len(actuators)).items()
         }
-        q, u = _joint_states(mechanism, state)
+        driven = transmission(mechanism, [a.joint for a in actuators], state[0])
+        q, u = driven.coordinates, driven.rates(state[1])
         q = q if motor.position_error is None else q + motor.position_error
         u = u if motor.rate_error is None else u + motor.rate_error
         inputs = ActuatorInputs(law.signal, q, u, dt, memory)
@@ -289,14 +314,6 @@ def actuator_forces(
     if pairs:
         motor = b.store_all("motor", motor)
     return replace(law, motor=motor), after, ActingModels(tuple(pairs))
-
-
-def _joint_states(mechanism: Mechanism, state: tuple[SX, SX, SX]) -> tuple[SX, SX]:
-    """Select coordinates and rates (n,) of the actuators' joints."""
-    bodies = [mechanism.joint_index(actuator.joint) for actuator in mechanism.file_actuators]
-    in_q = [mechanism.q_slices[i].start for i in bodies]
-    in_u = [mechanism.u_slices[i].start for i in bodies]
-    return ca.vec(state[0][in_q]), ca.vec(state[1][in_u])
 
 
 def delay_signals(signals: SX, longest: int, delay: SX, b: Builder) -> tuple[SX, Values]:

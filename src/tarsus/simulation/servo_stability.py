@@ -14,8 +14,10 @@ from casadi import DM, SX
 from numpy.typing import NDArray
 
 from tarsus.dynamics import crba
+from tarsus.dynamics.free_motion import damping_matrix
 from tarsus.dynamics.kinematics import kinematics
 from tarsus.dynamics.rnea import body_inertias
+from tarsus.dynamics.transmission import Transmission, transmission
 from tarsus.errors import IncompatibleOptions, WarningRecord
 from tarsus.model.mechanism import Mechanism
 from tarsus.registry import name_of
@@ -56,7 +58,9 @@ def servo_warnings(plan: Plan, values: Mapping[str, Array], dt: float) -> list[W
     }
     each = np.stack(np.broadcast_arrays(*(np.atleast_2d(gears[name]) for name in GAIN_NAMES)))
     differing = np.unique(each.transpose(1, 0, 2), axis=0)[:MAX_CHECKED_WORLDS]
-    radius = max(_spectral_radius(mechanism, M, numbers, dt) for numbers in differing)
+    names = [actuator.joint for actuator in mechanism.file_actuators]
+    driven = transmission(mechanism, names, SX(q))
+    radius = max(_spectral_radius(mechanism, driven, M, numbers, dt) for numbers in differing)
     if radius < 1 + WARNED_GROWTH:
         return []
     name, able = name_of(plan.stepper), stepper_names(lambda stepper: stepper.velocity_level)
@@ -70,17 +74,21 @@ def servo_warnings(plan: Plan, values: Mapping[str, Array], dt: float) -> list[W
     return [WarningRecord(text, "servos-swing-up", name)]
 
 
-def _spectral_radius(mechanism: Mechanism, M: Array, numbers: Array, dt: float) -> float:
+def _spectral_radius(
+    mechanism: Mechanism, driven: Transmission, M: Array, numbers: Array, dt: float
+) -> float:
     """Compute the spectral radius of a step with the servos alone, for `GAIN_NAMES` (3, n)."""
-    nu, (kp, kv, gear) = mechanism.nu, numbers
-    K, D = np.zeros(nu), np.zeros(nu)
+    gains = {"kp": numbers[0].copy(), "kv": numbers[1].copy()}
     for k, actuator in enumerate(mechanism.file_actuators):
-        index = mechanism.u_slices[mechanism.joint_index(actuator.joint)].start
-        K[index] += gear[k] ** 2 * (kp[k] if actuator.has_kp else max(actuator.kp, 0.0))
-        D[index] += gear[k] ** 2 * (kv[k] if actuator.has_kv else max(actuator.kv, 0.0))
+        for name, own, has_own in (
+            ("kp", actuator.kp, actuator.has_kp),
+            ("kv", actuator.kv, actuator.has_kv),
+        ):
+            gains[name][k] = numbers[2][k] ** 2 * (gains[name][k] if has_own else max(own, 0.0))
+    K, D = (np.array(DM(damping_matrix(driven.damping(SX(gains[name]))))) for name in ("kp", "kv"))
     for body, index in zip(mechanism.bodies, mechanism.u_slices, strict=True):
-        D[index] += body.joint.damping
-    inverse, one = np.linalg.inv(M), np.eye(nu)
-    P, C = inverse * K, inverse * D
+        D[index, index] += body.joint.damping * np.eye(body.joint.nu)
+    inverse, one = np.linalg.inv(M), np.eye(mechanism.nu)
+    P, C = inverse @ K, inverse @ D
     step = np.block([[one - dt**2 / 2 * P, dt * (one - dt / 2 * C)], [-dt * P, one - dt * C]])
     return float(np.abs(np.linalg.eigvals(step)).max())

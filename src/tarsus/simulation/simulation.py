@@ -140,8 +140,11 @@ class Simulation:
         self.dt = time_steps.check_time_step(dt)
         actuators = actuation.with_file_motors(actuators, self.robot, self.dt)
         prepared = default_controller.prepare(self.robot, controller, self.dt, self.warnings)
+        robot = prepared[0]
+        if actuators is not None:
+            robot = actuation.drive_tendons(robot, prepared[1])
         fitted, self.robot = file_material.law_for_robot(
-            law, prepared[0], self.warnings, chosen.parameters
+            law, robot, self.warnings, chosen.parameters
         )
         parts: dict[str, Any] = {"law": fitted, "gait": prepared[1]}
         parts |= {

@@ -19,6 +19,7 @@ from tarsus.dynamics.actuator_force import ActuatorForce
 from tarsus.dynamics.base_parameters import base_parameters
 from tarsus.dynamics.kinematics import kinematics
 from tarsus.dynamics.rnea import body_inertias
+from tarsus.dynamics.transmission import transmission
 from tarsus.model.mechanism import Mechanism
 from tarsus.program.ir.loops import Values
 from tarsus.program.ir.program import Program
@@ -145,7 +146,7 @@ def trace_step(plan: Plan) -> Program:
     mechanism = scene.mechanism
 
     # step
-    force = actuator_force(mechanism, tau) + push_force(plan, q, b)
+    force = actuator_force(mechanism, tau, q) + push_force(plan, q, b)
     bilateral = b.declare("bilateral", loop_constraints.count_constraints(mechanism))
     inputs = StepStart(q, u, memory, force, dt, symbols(law), terrain, inertias)
     impulse = (
@@ -232,8 +233,8 @@ def with_friction_at_start(
         return scene
     if servos is not None:
         tau = servos.at(*state).with_limits(SX.zeros(len(mechanism.actuators)))[0]
-    torque = actuator_force(mechanism, tau)
     q, u, _ = state
+    torque = actuator_force(mechanism, tau, q)
     bodies, limits = [], []
     for body, in_q, in_u in zip(
         mechanism.bodies, mechanism.q_slices, mechanism.u_slices, strict=True
@@ -259,16 +260,11 @@ def limit_torques(mechanism: Mechanism, torque: SX) -> SX:
     return ca.vertcat(SX(0, 1), *cut)
 
 
-def actuator_force(mechanism: Mechanism, tau: SX) -> SX:
-    """Compute the generalized force (nu,) of actuator torques."""
-    force, starts = (
-        [SX(0)] * mechanism.nu,
-        dict(zip(mechanism.joint_names, mechanism.u_slices, strict=True)),
-    )
-    for actuator, torque in zip(mechanism.actuators, entries(tau), strict=True):
-        if actuator.joint in starts:
-            force[starts[actuator.joint].start] += torque
-    return ca.vertcat(*force)
+def actuator_force(mechanism: Mechanism, tau: SX, q: SX) -> SX:
+    """Compute the generalized force (nu,) of actuator torques at coordinates q (nq,)."""
+    loops = {loop.joint.name for loop in mechanism.loops}
+    names = {k: m.joint for k, m in enumerate(mechanism.actuators) if m.joint not in loops}
+    return transmission(mechanism, list(names.values()), q).force(ca.vec(tau[list(names)]))
 
 
 def loop_joint_force(mechanism: Mechanism, tau: SX) -> SX:

@@ -165,8 +165,8 @@ class StepStart:
         Actuators of a robot file whose forces depend on the state within the step; None if tau is
         the whole force.
     implicit_damping : SX or None
-        Decrease of tau (nu,) per change of the velocities over the step, N s/m or N m s/rad; None
-        for zero.
+        Decrease of tau per change of the velocities over the step, N s/m or N m s/rad, as in
+        `Drive`; None for zero.
     evaluation : Evaluation
         When and how the stepper evaluates the dynamics.
     """

@@ -14,10 +14,10 @@ from tarsus.algebra.ldl import Factor, factorize_tree, lower_triangle
 from tarsus.algebra.products import Matrix, dot
 from tarsus.collision.contact_point import Attachment
 from tarsus.dynamics import constraint_solve, loop_constraints
-from tarsus.dynamics.actuator_force import scatter
 from tarsus.dynamics.constraint_solve import Constraints
 from tarsus.dynamics.free_motion import FreeMotion
 from tarsus.dynamics.kinematics import Kinematics
+from tarsus.dynamics.transmission import scatter
 from tarsus.model.mechanism import Mechanism
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder
@@ -162,7 +162,7 @@ def couple_without_contacts(
         inertia = builder.store("locking_inertia", inertia)
         push = ca.if_else(moving.is_fast, 0, push)
         u_start, push = start_with_locked(scene.mechanism, in_tree, (M, inertia), (u_start, push))
-        M += ca.diag(scatter(scene.mechanism, in_tree.indices, inertia))
+        M += ca.diag(scatter(scene.mechanism.nu, in_tree.indices, inertia))
     solved = builder.stamp("M^-1", factorize_tree(lower_triangle(M), scene.mechanism.nu))
     factor = builder.store_all("L", solved)
     u_free = (kin.u if in_tree is None else u_start) + ca.vertcat(*solved.solve(entries(push)))
@@ -235,7 +235,7 @@ def start_with_locked(
     for k, index in enumerate(locked.indices):
         u_locked[index] = ca.if_else(added[k] > 0, locked.velocity[k], u[index])
     pull = locked.friction + added * (locked.velocity - ca.vec(u_locked[locked.indices]))
-    push = push + ca.mtimes(M, u - u_locked) + scatter(mechanism, locked.indices, pull)
+    push = push + ca.mtimes(M, u - u_locked) + scatter(mechanism.nu, locked.indices, pull)
     return u_locked, push
 
 

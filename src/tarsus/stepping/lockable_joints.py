@@ -13,9 +13,9 @@ from casadi import SX
 from numpy.typing import NDArray
 
 from tarsus.dynamics import loop_constraints
-from tarsus.dynamics.actuator_force import scatter
 from tarsus.dynamics.free_motion import dissipation
 from tarsus.dynamics.kinematics import Kinematics
+from tarsus.dynamics.transmission import scatter
 from tarsus.model.mechanism import Mechanism
 from tarsus.program.ir.symbolic import entries
 from tarsus.stepping.base import Scene, Stepper
@@ -147,12 +147,12 @@ def generalized_impulses(scene: Scene, impulse: SX, kin: Kinematics) -> tuple[SX
     (limited, loops, braked), mechanism = impulse_locations(scene), scene.mechanism
     cuts = np.cumsum([0, len(limited), len(loops), len(braked)]).tolist()
     limits, closing, friction = ca.vertsplit(impulse, cuts)
-    total = scatter(mechanism, limited, limits)
+    total = scatter(mechanism.nu, limited, limits)
     if loops:
         directions = loop_constraints.rate_rows(kin)
         for k, closing_impulse in zip(loops, entries(closing), strict=True):
             total += ca.vertcat(*directions[k]) * closing_impulse
-    return total, scatter(mechanism, braked, friction)
+    return total, scatter(mechanism.nu, braked, friction)
 
 
 def split_recorded(scene: Scene, impulse: Array) -> tuple[Array, Array, Array]:

@@ -20,9 +20,10 @@ import casadi as ca
 from casadi import SX
 
 from tarsus.algebra.ldl import factorize_tree, lower_triangle
-from tarsus.dynamics.actuator_force import ActuatorForceAtState, scatter
-from tarsus.dynamics.free_motion import Drive, FreeMotion, free_motion
+from tarsus.dynamics.actuator_force import ActuatorForceAtState
+from tarsus.dynamics.free_motion import Drive, FreeMotion, damping_matrix, free_motion
 from tarsus.dynamics.kinematics import kinematics
+from tarsus.dynamics.transmission import Transmission
 from tarsus.program.ir.loops import Values
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder
@@ -45,13 +46,13 @@ def step_with_servos(scene: Scene, q: SX, start: StepStart, builder: Builder) ->
     if start.servos is None:
         return joints.step_with_joints(scene, q, start, builder)
     # forces at the start, and their tangents
-    mechanism, law = scene.mechanism, start.servos.at(q, start.u, start.dt)
+    law = start.servos.at(q, start.u, start.dt)
     force, tangent = law.with_limits(SX.zeros(law.u.numel()))
-    forces = ServoForces(builder.store("servo_force", force), tangent, start.servos.joints()[1])
+    forces = ServoForces(builder.store("servo_force", force), tangent, law.driven)
 
     def solve_with(force: SX, damping: SX) -> StepOutputs:
-        tau = start.tau + scatter(mechanism, forces.indices, force)
-        damping = scatter(mechanism, forces.indices, damping)
+        tau = start.tau + law.driven.force(force)
+        damping = law.driven.damping(damping)
         driven = replace(start, tau=tau, servos=None, implicit_damping=damping)
         return joints.step_with_joints(scene, q, driven, builder)
 
@@ -59,7 +60,7 @@ def step_with_servos(scene: Scene, q: SX, start: StepStart, builder: Builder) ->
         return secant_damping(law, forces, q, start, builder)
 
     # without contacts and constraints the secant is exact, and one pass is enough
-    constrained = mechanism.constrained or find_lockable_joints(scene)
+    constrained = scene.mechanism.constrained or find_lockable_joints(scene)
     constrained = scene.candidates or scene.pairs or constrained
     if start.servos.has_limits and constrained:
         solvers = solve_with, free_damping
@@ -109,7 +110,7 @@ def _step_within_limits(
 
     def attempt_step(state: Values) -> tuple[Values, SX]:
         end, first = solve_with(state["force"], state["damping"]), state["pass"] == 0
-        d = builder.store("rate_change", ca.vec((end.u - start.u)[forces.indices]))
+        d = builder.store("rate_change", law.driven.rates(end.u - start.u))
         acted = state["force"] - state["damping"] * d
         # away from all limits the tangents are the law
         tangent = ca.logic_and(first, starts_free)
@@ -193,17 +194,17 @@ class ServoForces:
         Force at the start (m,), N m or N.
     damping
         Its decrease (m,) per change of the rates.
-    indices
-        Indices of the driven joints in u.
+    driven
+        Joints and tendons that they drive.
     """
 
     force: SX
     damping: SX
-    indices: list[int]
+    driven: Transmission
 
     def at_end(self, u0: SX, u1: SX) -> SX:
         """Compute the forces (m,) at the end of a step from u0 to u1."""
-        return self.force - self.damping * ca.vec((u1 - u0)[self.indices])
+        return self.force - self.damping * self.driven.rates(u1 - u0)
 
 
 def secant_damping(
@@ -216,7 +217,7 @@ def secant_damping(
     # change of the rates without contact
     kin, unlimited = kinematics(law.law.mechanism, q, start.u), law.without_limits()[1]
     free = free_motion(kin, start.inertias, Drive(start.tau, start.tau_loops), start.dt)
-    d = _free_rate_change(law, builder.store_all("without_servos", free), forces.indices, builder)
+    d = _free_rate_change(law, builder.store_all("without_servos", free), builder)
     # the secant
     force, slope, (reached, tangent) = forces.force, forces.damping, law.with_limits(d)
     inside = ca.logic_and(slope == unlimited, tangent == unlimited)
@@ -226,16 +227,14 @@ def secant_damping(
     return builder.store("damping", ca.if_else(inside, unlimited, limited))
 
 
-def _free_rate_change(
-    law: ActuatorForceAtState, free: FreeMotion, indices: list[int], builder: Builder
-) -> SX:
+def _free_rate_change(law: ActuatorForceAtState, free: FreeMotion, builder: Builder) -> SX:
     """Compute the change (m,) of the driven joints' rates in a step without contact.
 
     Where a joint is faster than the rate at which its motor's force ends, the force first follows
     the line on which it falls beyond zero; it is limited to zero if the joint is faster there, too,
     without any force.
     """
-    mechanism, dt = law.law.mechanism, law.dt
+    driven, dt = law.driven, law.dt
     unlimited = law.without_limits()
 
     def newton_step(state: Values) -> tuple[Values, SX]:
@@ -245,10 +244,10 @@ def _free_rate_change(
         force = ca.if_else(state["pass"] > 0, force, unlimited[0])
         slope = ca.if_else(state["pass"] > 0, slope, unlimited[1])
         # the step with this tangent
-        M = free.M + ca.diag(dt * scatter(mechanism, indices, slope))
-        h = free.h + scatter(mechanism, indices, force + slope * d)
-        u = ca.vertcat(*factorize_tree(lower_triangle(M), mechanism.nu).solve(entries(dt * h)))
-        new = builder.store("free_change", ca.vec(u[indices]))
+        M = free.M + damping_matrix(dt * driven.damping(slope))
+        h = free.h + driven.force(force + slope * d)
+        u = ca.vertcat(*factorize_tree(lower_triangle(M), driven.size).solve(entries(dt * h)))
+        new = builder.store("free_change", driven.rates(u))
         extends_below_zero = ca.logic_and(
             law.exceeds_no_load_speed(new), ca.logic_not(state["extends_below_zero"])
         )
@@ -259,6 +258,6 @@ def _free_rate_change(
         state = {"d": new, "extends_below_zero": extends_below_zero, "pass": done}
         return state, ca.logic_and(differs, done < MAX_PASSES)
 
-    zeros = SX.zeros(len(indices))
+    zeros = SX.zeros(law.u.numel())
     begin = {"d": zeros, "extends_below_zero": zeros, "pass": SX(0)}
     return builder.loop(begin, newton_step, MAX_PASSES)["d"]

@@ -89,7 +89,8 @@ def pendulum(actuator: str, rest: str = "", **joint: Any) -> Robot:
     more = " ".join(f'{name}="{value}"' for name, value in joint.items())
     return Robot.of(
         read_mjcf(
-            f"""<mujoco><compiler angle="radian"/><worldbody><body><joint name="j" axis="0 0 1"
+            f"""<mujoco><compiler angle="radian"/><worldbody><body name="bob">
+            <joint name="j" axis="0 0 1"
             {more}/><inertial mass="1" pos="1 0 0" diaginertia="1e-9 1e-9 1e-9"/></body></worldbody>
             <actuator>{actuator}</actuator>{rest}</mujoco>"""
         )
@@ -316,7 +317,6 @@ def test_gains_and_strength_differ_from_world_to_world() -> None:
         late.set(delay=3)
 
 
-@pytest.mark.filterwarnings("ignore:.*tendons are ignored")
 def test_motors_are_the_default_and_mismatches_are_rejected() -> None:
     robot = pendulum('<position joint="j" kp="10"/>')
     simulation = Simulation(robot)
@@ -332,10 +332,7 @@ def test_motors_are_the_default_and_mismatches_are_rejected() -> None:
     with refused(Unsupported, "m"):
         Simulation(muscle, actuators="file")
     with warned("unsupported-actuators-ignored", "pull"):
-        pulled = pendulum(
-            '<motor name="pull" tendon="t"/>',
-            '<tendon><fixed name="t"><joint joint="j" coef="1"/></fixed></tendon>',
-        )
+        pulled = pendulum('<adhesion name="pull" body="bob" ctrlrange="0 1"/>')
     with refused(Unsupported, "actuators") as caught:
         Simulation(pulled, actuators="file")
     assert "pull" in str(caught.value)

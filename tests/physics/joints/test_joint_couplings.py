@@ -513,6 +513,4 @@ def test_unsupported_tendons_are_reported(options: str, equality: str, unsupport
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         read_mjcf(TENDONS.format(options, equality))
-    codes = {w.message.code: str(w.message) for w in caught if isinstance(w.message, TarsusWarning)}
-    assert unsupported in codes
-    assert ("tb" in codes["tendons-ignored"]) == (unsupported != "tendons-ignored" or bool(options))
+    assert unsupported in {w.message.code for w in caught if isinstance(w.message, TarsusWarning)}

@@ -15,6 +15,7 @@ import xarray as xr
 from tarsus.contact.criteria import STATES
 from tarsus.errors import InvalidFile, join_names
 from tarsus.model.mechanism import Mechanism
+from tarsus.model.motors import with_tendon_motors
 from tarsus.parameters import Role
 from tarsus.schema import (
     AnyOf,
@@ -194,7 +195,7 @@ def check_robot(log: xr.Dataset, robot: R) -> R:
                 " robot of the run, in the version that was simulated.",
                 dimension,
             )
-    known = {actuator.name for actuator in robot.actuators}
+    known = {actuator.name for actuator in with_tendon_motors(robot).actuators}
     names = map(str, log["actuator"].values) if "actuator" in log else ()
     if other := [name for name in names if name not in known]:
         raise InvalidFile(

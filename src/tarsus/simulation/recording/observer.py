@@ -82,7 +82,7 @@ def observer_program(plan: Plan) -> Program:
     # kinematics and forces where the step evaluated them
     seen = kinematics(mechanism, plan.stepper.evaluation(mechanism, q0, u0, dt), u0)
     touching = contact_kinematics(scene, seen, terrain)
-    motors = Drive(actuator_force(mechanism, tau), loop_joint_force(mechanism, tau))
+    motors = Drive(actuator_force(mechanism, tau, seen.q), loop_joint_force(mechanism, tau))
     bilateral = b.parameter("bilateral", loop_constraints.count_constraints(mechanism))
     closing = loop_constraints.force(seen, bilateral / dt)
     acting = StepForces(motors, impulse, push_force(plan, q0, b), closing)
