@@ -16,7 +16,7 @@ import casadi as ca
 import numpy as np
 from casadi import SX
 
-from tarsus.dynamics.springs import MEAN_FACTOR
+from tarsus.dynamics.tendons import MEAN_FACTOR
 from tarsus.dynamics.transmission import Transmission, transmission
 from tarsus.model.file_actuators import FADE_RATIO, FileActuator, Range
 from tarsus.model.mechanism import Mechanism

@@ -7,12 +7,11 @@ from dataclasses import dataclass, field
 import casadi as ca
 from casadi import SX
 
-from tarsus.dynamics import crba, loop_constraints, rnea, springs
+from tarsus.dynamics import crba, loop_constraints, rnea, springs, tendons
 from tarsus.dynamics.kinematics import Kinematics
+from tarsus.dynamics.tendons import DRY_FRICTION_SPEED
 from tarsus.model.mechanism import Joint, Mechanism
 from tarsus.spatial.inertia import LinearInertia
-
-DRY_FRICTION_SPEED = 1e-2  # rad/s or m/s; below it dry friction acts as a damper
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,8 +83,11 @@ def free_motion(kin: Kinematics, inertias: list[LinearInertia], drive: Drive, dt
     M = crba.mass_matrix(kin, inertias) + ca.diag(dt * D)
     h = drive.tau - rnea.bias(kin, inertias) - loop_constraints.rotor_forces(kin) - D * kin.u
     if springs.has_springs(mechanism):
-        M += ca.diag(springs.inertia(mechanism, dt))
-        h += springs.force(kin)
+        M += springs.inertia(kin, dt)
+        h += springs.start_force(kin, dt)
+    for braked in tendons.damping_forces(kin, dt):
+        M += braked.inertia * ca.mtimes(braked.row, braked.row.T)
+        h += braked.row * braked.force
     if drive.implicit_damping is not None:
         M += damping_matrix(dt * drive.implicit_damping)
     rates = loop_constraints.rate_rows(kin) if mechanism.loops else []
@@ -139,6 +141,8 @@ def residual_force(
     force += armature(mechanism) * acceleration + dissipation(mechanism, kin.u) * u1
     if springs.has_springs(mechanism):
         force -= springs.mean_force(kin, u1, dt)
+    for braked in tendons.damping_forces(kin, dt):
+        force -= braked.mean_force(u1 - kin.u, dt)
     rates = loop_constraints.rate_rows(kin) if mechanism.loops else []
     for k, (loop, row) in enumerate(zip(mechanism.loops, rates, strict=True)):
         w = ca.vertcat(*row)

@@ -1,4 +1,4 @@
-"""Linear springs of hinge, slide and ball joints: stiffness K, force and energy.
+"""Linear springs of hinge, slide and ball joints, and of tendons: stiffness K, force and energy.
 
 The moment of a ball's spring is -K phi, with phi the rotation vector in the body's axes. Its energy
 is 1/2 K |phi|^2, because phi . omega is half the rate of |phi|^2. It is at rest at zero rotation;
@@ -15,20 +15,22 @@ from __future__ import annotations
 import casadi as ca
 from casadi import SX
 
+from tarsus.dynamics import tendons
 from tarsus.dynamics.kinematics import Kinematics
+from tarsus.dynamics.tendons import MEAN_FACTOR
 from tarsus.model.mechanism import Mechanism
 
-MEAN_FACTOR = 0.25  # of dt^2 K: the inertia that a spring adds to a step
 MIN_SQUARED_SINE = 1e-24  # of half an angle; below it the sine equals the angle
 
 
 def has_springs(mechanism: Mechanism) -> bool:
-    """Return whether a joint has a spring."""
-    return any(body.joint.has_spring for body in mechanism.bodies)
+    """Return whether a joint or tendon has a spring."""
+    stretched = any(tendon.stiffness for tendon in mechanism.tendons)
+    return stretched or any(body.joint.has_spring for body in mechanism.bodies)
 
 
 def stiffness(mechanism: Mechanism) -> SX:
-    """Compute K (nu,), in N m/rad or N/m; zero where there is no spring."""
+    """Compute K (nu,) of the joints, in N m/rad or N/m; zero where there is no spring."""
     K = SX.zeros(mechanism.nu)
     for body, u_slice in zip(mechanism.bodies, mechanism.u_slices, strict=True):
         if body.joint.has_spring:
@@ -38,25 +40,53 @@ def stiffness(mechanism: Mechanism) -> SX:
 
 def force(kin: Kinematics) -> SX:
     """Compute the spring forces -K (q - rest), shape (nu,), in N m or N."""
-    F = SX.zeros(kin.mechanism.nu)
-    for index, deflection, K in _list_deflections(kin):
-        F[index] = -K * deflection
-    return F
+    F = _joint_force(kin)
+    return sum((-K * x * row for row, x, K in tendons.spring_deflections(kin)), F)
 
 
 def energy(kin: Kinematics) -> SX:
     """Compute the energy of all springs, the sum of 1/2 K (q - rest)^2, in J."""
-    return sum((0.5 * K * x * x for _, x, K in _list_deflections(kin)), SX(0))
+    joints = sum((0.5 * K * x * x for _, x, K in _list_deflections(kin)), SX(0))
+    return sum((0.5 * K * x * x for _, x, K in tendons.spring_deflections(kin)), joints)
 
 
-def inertia(mechanism: Mechanism, dt: SX) -> SX:
-    """Compute dt^2/4 K (nu,), which springs add to the mass matrix of a step, in kg m^2 or kg."""
-    return MEAN_FACTOR * dt * dt * stiffness(mechanism)
+def inertia(kin: Kinematics, dt: SX) -> SX:
+    """Compute the inertia (nu, nu) that springs add to a step, in kg m^2 or kg.
+
+    It is dt^2/4 K on the diagonal for those of joints.
+    """
+    joints = ca.diag(MEAN_FACTOR * dt * dt * stiffness(kin.mechanism))
+    each = tendons.spring_forces(kin, dt)
+    return sum((s.inertia * ca.mtimes(s.row, s.row.T) for s in each), joints)
+
+
+def inertia_energy(kin: Kinematics, dt: SX) -> SX:
+    """Compute the energy that this inertia has at the velocity kin.u, in J."""
+    joints = MEAN_FACTOR * dt * dt * stiffness(kin.mechanism)
+    energy = 0.5 * ca.dot(joints, kin.u * kin.u)
+    each = tendons.spring_forces(kin, dt)
+    return sum((0.5 * s.inertia * ca.dot(s.row, kin.u) ** 2 for s in each), energy)
+
+
+def start_force(kin: Kinematics, dt: SX) -> SX:
+    """Compute the spring forces (nu,) of a step of dt that keeps its velocity."""
+    return sum((s.row * s.force for s in tendons.spring_forces(kin, dt)), _joint_force(kin))
 
 
 def mean_force(kin: Kinematics, u1: SX, dt: SX) -> SX:
     """Compute the mean spring force (nu,) over a step from kin.u to u1, evaluated at kin.q."""
-    return force(kin) - MEAN_FACTOR * dt * stiffness(kin.mechanism) * (u1 - kin.u)
+    change = u1 - kin.u
+    joints = _joint_force(kin) - MEAN_FACTOR * dt * stiffness(kin.mechanism) * change
+    each = tendons.spring_forces(kin, dt)
+    return sum((s.mean_force(change, dt) for s in each), joints)
+
+
+def _joint_force(kin: Kinematics) -> SX:
+    """Compute the forces (nu,) of the joints' springs."""
+    F = SX.zeros(kin.mechanism.nu)
+    for index, deflection, K in _list_deflections(kin):
+        F[index] = -K * deflection
+    return F
 
 
 def _list_deflections(kin: Kinematics) -> list[tuple[int, SX, float]]:

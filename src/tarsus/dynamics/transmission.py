@@ -95,8 +95,9 @@ def numeric_rates(mechanism: Mechanism, names: Sequence[str], q: Array, u: Array
     """Compute the rates (N, m) of joints and tendons at N states, (N, nq) and (N, nu)."""
     at, moving = SX.sym("q", mechanism.nq), SX.sym("u", mechanism.nu)
     driven = transmission(mechanism, names, at)
-    if not any(isinstance(row, SX) for row in driven.rows):
-        return u[:, driven.rows]
+    indices = [row for row in driven.rows if isinstance(row, int)]
+    if len(indices) == len(names):
+        return u[:, indices]
     rates = driven.rates(moving)
     return np.array(ca.Function("rates", [at, moving], [rates])(q.T, u.T)).T
 

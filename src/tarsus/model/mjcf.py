@@ -24,7 +24,6 @@ from tarsus.model.mechanism import WORLD, Inertia, Mechanism
 from tarsus.model.mjcf_actuators import (
     create_motors,
     read_file_actuators,
-    read_gear,
     read_keyframe_signals,
 )
 from tarsus.model.mjcf_compile import (
@@ -46,7 +45,7 @@ from tarsus.model.mjcf_friction import read_friction
 from tarsus.model.mjcf_limits import check_ranges
 from tarsus.model.mjcf_schema import walk_mjcf
 from tarsus.model.mjcf_source import UNNAMED, Source
-from tarsus.model.mjcf_tendons import read_tendons
+from tarsus.model.mjcf_tendons import read_gear, read_tendons
 from tarsus.model.mjcf_unsupported import report_unsupported
 from tarsus.model.motors import joints_of_floating_robot, with_motors
 from tarsus.model.parts import MAX_LISTED, Part, Report, WeldResult, weld

@@ -12,7 +12,7 @@ from tarsus.model.conventions import mujoco_joint_names
 from tarsus.model.file_actuators import FREE, SIMULATED, Affine, FileActuator, Range
 from tarsus.model.files import import_library
 from tarsus.model.mechanism import Actuator
-from tarsus.model.mjcf_tendons import TENDON, name_tendons
+from tarsus.model.mjcf_tendons import TENDON, name_tendons, read_gear
 from tarsus.model.parts import Report
 
 Array = NDArray[np.float64]
@@ -106,12 +106,6 @@ def control_indices(model: Any, number: int) -> range:
         return range(number, number + 1)
     first = int(model.actuator_ctrladr[number])
     return range(first, first + int(model.actuator_ctrlnum[number]))
-
-
-def read_gear(model: Any, number: int) -> float:
-    """Read the first gear ratio of an actuator; MuJoCo has one for each of its outputs."""
-    first = model.actuator_outadr[number] if hasattr(model, "actuator_outadr") else number
-    return float(model.actuator_gear[first, 0])
 
 
 def _name_actuators(model: Any) -> Mapping[int, str]:

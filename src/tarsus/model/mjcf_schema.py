@@ -235,14 +235,17 @@ MJCF: Table = {
     "mujoco/equality/distance": reported("of older MuJoCo versions", EQUALITIES),
     "mujoco/tendon": supported(),
     "mujoco/tendon/fixed": supported(
-        "drives its joints by an actuator, is the length in an equality constraint, or couples"
-        " joints without play if its range is at most 0.1",
-        "name class",
+        "has an actuator, spring, damping or friction, is the length in an equality constraint, or"
+        " couples joints without play if its range is at most 0.1",
+        "name class stiffness springlength damping frictionloss actuatorfrclimited"
+        " actuatorfrcrange",
         ignored="group user width rgba material",
         codes={
-            TENDONS: "limited range margin stiffness springlength springyield damping frictionloss"
-            " armature actuatorfrclimited actuatorfrcrange solreflimit solimplimit solreffriction"
-            " solimpfriction"
+            TENDONS: "limited range margin armature solreflimit solimplimit",
+            "yielding-springs-ignored": "springyield",
+            "nonlinear-springs-ignored": "stiffness",
+            "nonlinear-damping-ignored": "damping",
+            "joint-softness-ignored": "solreffriction solimpfriction",
         },
     ),
     "mujoco/tendon/fixed/joint": supported("", "joint coef"),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from tarsus.model.conventions import mujoco_joint_names
 from tarsus.model.tendon import Tendon
 
@@ -21,14 +23,9 @@ def read_joint_terms(model: Any, tendon: int) -> list[tuple[int, float]] | None:
 
 
 def name_tendons(model: Any) -> dict[int, str]:
-    """Find the tendons that are simulated: names by number, which no joint has.
-
-    They are the fixed tendons that an actuator drives.
-    """
+    """Name the fixed tendons, by number, so that no joint has the same name."""
     used, names = set(mujoco_joint_names(model)), dict[int, str]()
     for tendon in find_fixed_tendons(model):
-        if not find_tendon_actuators(model, tendon):
-            continue
         first = name = model.tendon(tendon).name or f"tendon_{tendon}"
         while name in used:
             name = f"{first}_tendon" if name == first else f"{name}_"
@@ -38,12 +35,33 @@ def name_tendons(model: Any) -> dict[int, str]:
 
 
 def read_tendons(model: Any) -> tuple[Tendon, ...]:
-    """Read the tendons that are simulated."""
+    """Read the fixed tendons that actuators drive, or that have a spring, damping or friction."""
     joints = mujoco_joint_names(model)
-    return tuple(
-        Tendon(name, tuple((joints[j], c) for j, c in read_joint_terms(model, tendon) or ()))
-        for tendon, name in name_tendons(model).items()
-    )
+    dampings = getattr(model, "actuator_damping", np.zeros(len(model.actuator_trntype)))
+    tendons = list[Tendon]()
+    for number, name in name_tendons(model).items():
+        actuators = find_tendon_actuators(model, number)
+        shortest, longest = (float(end) for end in model.tendon_lengthspring[number])
+        tendon = Tendon(
+            name,
+            tuple((joints[j], c) for j, c in read_joint_terms(model, number) or ()),
+            stiffness=float(model.tendon_stiffness[number]),
+            rest=(shortest, longest),
+            damping=float(
+                model.tendon_damping[number]
+                + sum(dampings[a] * read_gear(model, a) ** 2 for a in actuators)
+            ),
+            dry_friction=float(model.tendon_frictionloss[number]),
+        )
+        if actuators or tendon.is_passive:
+            tendons.append(tendon)
+    return tuple(tendons)
+
+
+def read_gear(model: Any, number: int) -> float:
+    """Read the first gear ratio of an actuator; MuJoCo has one for each of its outputs."""
+    first = model.actuator_outadr[number] if hasattr(model, "actuator_outadr") else number
+    return float(model.actuator_gear[first, 0])
 
 
 def find_fixed_tendons(model: Any) -> list[int]:

@@ -168,18 +168,20 @@ def _find_gravity_compensated(model: Any) -> Elements:
 
 def _find_tendons(model: Any) -> Elements:
     """Find tendons with an effect on motion that is not simulated."""
-    acting = np.array(model.tendon_limited, dtype=bool)
-    acting[sorted(find_rigid_tendons(model))] = False
-    for field in ("stiffness", "stiffnesspoly", "damping", "dampingpoly"):
+    limited = np.array(model.tendon_limited, dtype=bool)
+    limited[sorted(find_rigid_tendons(model))] = False
+    acting, fixed = limited.copy(), find_fixed_tendons(model)
+    for field in ("stiffness", "stiffnesspoly", "damping", "dampingpoly", "frictionloss"):
         acting |= _find_nonzero(model, f"tendon_{field}", model.ntendon)
-    for field in ("frictionloss", "armature"):
-        acting |= _find_nonzero(model, f"tendon_{field}", model.ntendon)
-    fixed = find_fixed_tendons(model)
-    return Elements.all_of(
-        model.tendon(t).name or f"tendon {t}"
-        for t in range(model.ntendon)
-        if acting[t] or (t not in fixed and find_tendon_actuators(model, t))
-    )
+    for tendon in range(model.ntendon):
+        acting[tendon] |= bool(find_tendon_actuators(model, tendon))
+    acting[fixed] = limited[fixed]
+    acting |= _find_nonzero(model, "tendon_armature", model.ntendon)
+    return _name_tendons(model, np.flatnonzero(acting))
+
+
+def _name_tendons(model: Any, numbers: Iterable[int]) -> Elements:
+    return Elements.all_of(model.tendon(t).name or f"tendon {t}" for t in numbers)
 
 
 def _find_flexible_bodies(model: Any) -> Elements:
@@ -222,17 +224,20 @@ def _find_free_springs(model: Any) -> Elements:
 
 def _find_yielding_springs(model: Any) -> Elements:
     yielding = _find_nonzero(model, "jnt_springyield", model.njnt)
-    return _name_joints(model, np.flatnonzero(yielding & (np.array(model.jnt_stiffness) != 0)))
+    joints = _name_joints(model, np.flatnonzero(yielding & (np.array(model.jnt_stiffness) != 0)))
+    tendons = _find_nonzero(model, "tendon_springyield", model.ntendon)
+    tendons &= np.array(model.tendon_stiffness) != 0
+    return _join(joints, _name_tendons(model, np.flatnonzero(tendons)))
 
 
 def _find_nonlinear_springs(model: Any) -> Elements:
-    return _name_joints(
-        model, np.flatnonzero(_find_nonzero(model, "jnt_stiffnesspoly", model.njnt))
-    )
+    joints = np.flatnonzero(_find_nonzero(model, "jnt_stiffnesspoly", model.njnt))
+    tendons = np.flatnonzero(_find_nonzero(model, "tendon_stiffnesspoly", model.ntendon))
+    return _join(_name_joints(model, joints), _name_tendons(model, tendons))
 
 
 def _find_nonlinear_damping(model: Any) -> Elements:
-    """Find joints with nonlinear damping, that of their actuators included."""
+    """Find joints and tendons with nonlinear damping, that of joints' actuators included."""
     joints = set(
         np.array(model.dof_jntid)[_find_nonzero(model, "dof_dampingpoly", model.nv)].tolist()
     )
@@ -240,7 +245,8 @@ def _find_nonlinear_damping(model: Any) -> Elements:
     for actuator in np.flatnonzero(_find_nonzero(model, "actuator_dampingpoly", count)):
         if model.actuator_trntype[actuator] in ON_JOINT:
             joints.add(int(model.actuator_trnid[actuator, 0]))
-    return _name_joints(model, joints)
+    tendons = np.flatnonzero(_find_nonzero(model, "tendon_dampingpoly", model.ntendon))
+    return _join(_name_joints(model, joints), _name_tendons(model, tendons))
 
 
 def _find_limited_balls(model: Any) -> Elements:
@@ -256,14 +262,18 @@ def _find_limit_margins(model: Any) -> Elements:
 
 
 def _find_soft_joints(model: Any) -> Elements:
-    """Find joints whose limit or dry friction does not have MuJoCo's default softness."""
+    """Find joints and tendons whose limit or dry friction lacks MuJoCo's default softness."""
     limited = _find_limited_joints(model) & np.isin(model.jnt_type, (SLIDE, HINGE))
     rough = np.array(model.dof_frictionloss) > 0
     at_limit = np.hstack([model.jnt_solref, model.jnt_solimp])
     in_friction = np.hstack([model.dof_solref, model.dof_solimp])
     joints = set(np.flatnonzero(limited & ~_is_default(at_limit)).tolist())
     joints |= set(np.array(model.dof_jntid)[rough & ~_is_default(in_friction)].tolist())
-    return Elements.some_of(_name_joints(model, joints).names)
+    rough_tendons = np.array(model.tendon_frictionloss) > 0
+    of_tendons = np.hstack([model.tendon_solref_fri, model.tendon_solimp_fri])
+    tendons = np.flatnonzero(rough_tendons & ~_is_default(of_tendons))
+    soft = _join(_name_joints(model, joints), _name_tendons(model, tendons))
+    return Elements.some_of(soft.names)
 
 
 def _find_surface_velocities(model: Any) -> Elements:
@@ -340,7 +350,7 @@ UNSUPPORTED: dict[str, UnsupportedFeature] = {
     ),
     "mocap-bodies-ignored": UnsupportedFeature("mocap bodies are ignored", _find_mocap_bodies),
     "tendons-ignored": UnsupportedFeature(
-        "spatial tendons, and limits, springs, damping and friction of tendons are ignored",
+        "spatial tendons, and limits and armature of tendons are ignored",
         _find_tendons,
     ),
     "gravity-compensation-ignored": UnsupportedFeature(
@@ -370,7 +380,7 @@ UNSUPPORTED: dict[str, UnsupportedFeature] = {
         "the higher powers of springs are ignored", _find_nonlinear_springs
     ),
     "nonlinear-damping-ignored": UnsupportedFeature(
-        "the higher powers of joint damping are ignored", _find_nonlinear_damping
+        "the higher powers of damping are ignored", _find_nonlinear_damping
     ),
     "ball-joint-limits-ignored": UnsupportedFeature(
         "limits of ball joints are ignored", _find_limited_balls
@@ -492,6 +502,10 @@ def _is_default(softness: np.ndarray) -> np.ndarray:
 def _name_joints(model: Any, numbers: Iterable[int]) -> Elements:
     names = mujoco_joint_names(model)
     return Elements.all_of(names[j] for j in sorted(numbers))
+
+
+def _join(first: Elements, second: Elements) -> Elements:
+    return Elements.all_of([*first.names, *second.names])
 
 
 def _name_bodies(model: Any, mask: np.ndarray) -> list[str]:

@@ -1,4 +1,4 @@
-"""Fixed tendons: linear combinations of joint coordinates on which actuators act."""
+"""Fixed tendons: linear combinations of joint coordinates with actuators, springs and dampers."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from tarsus.errors import InvalidModel
 class Tendon:
     """Tendon whose length L is the sum of c q over joints of the tree, in rad or m.
 
-    A force f along the tendon acts on each joint with c f. All numbers are in N (or N m), N/m
-    (N m/rad) and N s/m (N m s/rad) of the length.
+    A force f along the tendon acts on each joint with c f.
 
     Attributes
     ----------
@@ -23,14 +22,31 @@ class Tendon:
         Unique among tendons and joints.
     terms
         Names of hinges and slides, with their coefficients c.
+    stiffness
+        Stiffness of a spring, in N/m or N m/rad.
+    rest
+        Shortest and longest length at which the spring is relaxed, in rad or m.
+    damping
+        Damping coefficient, in N s/m or N m s/rad.
+    dry_friction
+        Largest force of dry friction, in N or N m.
     """
 
     name: str
     terms: tuple[tuple[str, float], ...]
+    stiffness: float = 0.0
+    rest: tuple[float, float] = (0.0, 0.0)
+    damping: float = 0.0
+    dry_friction: float = 0.0
+
+    @property
+    def is_passive(self) -> bool:
+        """Whether it has a spring, damping or dry friction."""
+        return bool(self.stiffness or self.damping or self.dry_friction)
 
 
 def check_tendons(tendons: tuple[Tendon, ...], kinds: Mapping[str, str]) -> None:
-    """Check that tendons combine hinges and slides of the tree with finite coefficients.
+    """Check that tendons combine hinges and slides of the tree, with possible numbers.
 
     Parameters
     ----------
@@ -64,3 +80,19 @@ def check_tendons(tendons: tuple[Tendon, ...], kinds: Mapping[str, str]) -> None
                     f" {coefficient}.",
                     tendon.name,
                 )
+        for what, value in (
+            ("stiffness", tendon.stiffness),
+            ("damping", tendon.damping),
+            ("dry friction", tendon.dry_friction),
+        ):
+            if not 0 <= value < np.inf:
+                raise InvalidModel(
+                    f"tendon {tendon.name!r}: the {what} must be finite and >= 0, not {value}.",
+                    tendon.name,
+                )
+        if not (np.isfinite(tendon.rest).all() and tendon.rest[0] <= tendon.rest[1]):
+            raise InvalidModel(
+                f"tendon {tendon.name!r}: the relaxed lengths must be finite, the shortest first,"
+                f" not {tendon.rest}.",
+                tendon.name,
+            )

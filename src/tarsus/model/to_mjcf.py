@@ -198,7 +198,16 @@ def add_tendons(root: Element, mechanism: Mechanism) -> None:
     found = root.find("tendon")
     parent = SubElement(root, "tendon") if found is None else found
     for tendon in mechanism.tendons:
-        element = SubElement(parent, "fixed", {"name": tendon.name})
+        row = {"name": tendon.name}
+        if tendon.stiffness:
+            row |= {
+                "stiffness": repr(float(tendon.stiffness)),
+                "springlength": numbers(tendon.rest),
+            }
+        row |= {"damping": repr(float(tendon.damping))} if tendon.damping else {}
+        if tendon.dry_friction:
+            row["frictionloss"] = repr(float(tendon.dry_friction))
+        element = SubElement(parent, "fixed", row)
         for joint, coefficient in tendon.terms:
             SubElement(element, "joint", {"joint": joint, "coef": numbers((coefficient,))})
 

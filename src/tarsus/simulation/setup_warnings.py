@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from tarsus import registry
 from tarsus.contact.base import ForceLaw, Law
 from tarsus.dynamics.coordinates import loop_position_function
-from tarsus.dynamics.free_motion import DRY_FRICTION_SPEED
 from tarsus.dynamics.loop_closure import apply_couplings
+from tarsus.dynamics.tendons import DRY_FRICTION_SPEED
 from tarsus.errors import IncompatibleOptions, WarningRecord, join_names
 from tarsus.model.base_motion import base_position
 from tarsus.model.mechanism import Mechanism

@@ -21,7 +21,7 @@ from tarsus.collision.contact_table import SecondaryGaps, SlotContact
 from tarsus.collision.narrow_phase import contact_points, slot_contact_point
 from tarsus.contact.base import ForceLaw, Law, evaluate_forces
 from tarsus.contact.problem import Bilateral, Contact, ContactProblem, ContactSolution, Roundness
-from tarsus.dynamics import crba, rnea, springs
+from tarsus.dynamics import crba, rnea, springs, tendons
 from tarsus.dynamics.free_motion import FreeMotion, dissipation, free_motion
 from tarsus.dynamics.kinematics import Kinematics, coordinate_rate, kinematics
 from tarsus.errors import Unsupported
@@ -298,6 +298,8 @@ def rate(scene: Scene, at: StepStart, builder: Builder) -> Rate:
     h = at.tau - rnea.bias(kin, at.inertias) - dissipation(mechanism, at.u) * at.u
     if springs.has_springs(mechanism):
         h += springs.force(kin)
+    for braked in tendons.damping_forces(kin, at.dt):
+        h += braked.row * braked.force
     moving = coordinate_rate(mechanism, at.q, at.u)
     forces, memory = [], at.memory
     if isinstance(scene.law, ForceLaw):

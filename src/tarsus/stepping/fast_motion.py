@@ -80,8 +80,8 @@ def fast_motion(
         push = dt * (start.tau - rnea.gravity_terms(kin, start.inertias))
         before = energy.kinetic_energy(last, start.inertias)
         if springs.has_springs(mechanism):
-            push += dt * springs.force(kin)
-            before += 0.5 * ca.dot(springs.inertia(mechanism, dt), kin.u * kin.u)
+            push += dt * springs.start_force(kin, dt)
+            before += springs.inertia_energy(kin, dt)
         bound = EnergyBound(free.M, kin.u, push, before)
         momentum = push + base_momentum(last, kin, start.inertias)
         return {"u_fast": without_energy_gain(mechanism, bound, momentum, u_end)}, SX(0)

@@ -506,7 +506,7 @@ def test_a_coupling_with_several_leaders_round_trips_through_mjcf() -> None:
         ("", '<joint joint1="ja"/><tendon tendon1="ta" tendon2="tb"/>', "equalities-ignored"),
         ("", '<joint joint1="jb" joint2="ja"/><tendon tendon1="ta" tendon2="tb"/>',
          "equalities-ignored"),
-        ('stiffness="5"', '<tendon tendon1="ta" tendon2="tb"/>', "tendons-ignored"),
+        ('armature="5"', '<tendon tendon1="ta" tendon2="tb"/>', "tendons-ignored"),
     ],
 )  # fmt: skip
 def test_unsupported_tendons_are_reported(options: str, equality: str, unsupported: str) -> None:

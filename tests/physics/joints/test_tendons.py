@@ -16,7 +16,9 @@ from numpy.typing import NDArray
 from tarsus import Simulation, load, rerun
 from tarsus.comparison.trajectory import log_to_arrays
 from tarsus.dynamics.actuator_force import ActuatorForce
+from tarsus.dynamics.kinematics import kinematics
 from tarsus.dynamics.robot import Robot
+from tarsus.dynamics.tendons import damping_forces
 from tarsus.dynamics.transmission import numeric_rates
 from tarsus.errors import IncompatibleOptions, InvalidModel, Unsupported
 from tarsus.model.check import check
@@ -165,3 +167,85 @@ def test_merged_robots_keep_their_tendons() -> None:
         "across_2",
     ]
     assert both.tendons[3].terms == (("b_2", 1.0), ("d_2", 0.5))
+
+
+SPRING = 'stiffness="40" springlength="-.1 .2" damping=".3"'
+RELAXED = 'stiffness="15" springlength=".1"'
+
+
+def test_springs_and_damping_of_tendons_act_as_in_mujoco() -> None:
+    """Stretched, relaxed and compressed; without friction, which MuJoCo solves as a constraint."""
+    text, robot = finger(t=SPRING, s=RELAXED)
+    for scale in (-1.0, 0.0, 0.1, 1.0):
+        q = scale * np.array(Q)
+        data = of_mujoco(text, q=q)[1]
+        kin = kinematics(robot, SX(q), SX(U))
+        damping = sum(each.row * each.force for each in damping_forces(kin, SX(1e-3)))
+        assert np.allclose(robot.spring_forces(q), data.qfrc_spring, rtol=1e-12, atol=1e-14)
+        assert np.allclose(np.array(ca.DM(damping)).ravel(), data.qfrc_damper, rtol=1e-12)
+        model = mujoco.MjModel.from_xml_string(text)
+        model.opt.enableflags |= int(mujoco.mjtEnableBit.mjENBL_ENERGY)
+        data = mujoco.MjData(model)
+        data.qpos[:] = q
+        mujoco.mj_forward(model, data)
+        assert robot.potential_energy(q) == pytest.approx(data.energy[0], abs=1e-12)
+
+
+@pytest.mark.parametrize("stepper", ["midpoint", "symplectic_euler", "event_driven"])
+def test_springs_and_dampers_of_tendons_move_a_robot_as_in_mujoco(stepper: str) -> None:
+    """Damping is of first order in dt."""
+    text, robot = finger(t=SPRING, s=RELAXED, g=-9.81)
+    limit, off = end_in_mujoco(text, (), 0.3), []
+    for dt in (1e-3, 5e-4):
+        simulation = Simulation(robot, dt=dt, stepper=stepper)
+        simulation.set(q=Q, u=U)
+        log = simulation.run(0.3)
+        off.append(np.abs(simulation.q - limit).max())
+        if stepper != "event_driven":
+            assert float(log.equation_residual.max()) < 1e-9
+            assert float(log.energy_joints.sum()) < -0.01
+    assert off[1] < 5e-3 and 1.7 < off[0] / off[1] < 2.5
+
+
+def test_undamped_springs_of_tendons_are_of_second_order() -> None:
+    text, robot = finger(t='stiffness="40" springlength=".1"', s=RELAXED, g=-9.81)
+    limit, off = end_in_mujoco(text, (), 0.1), []
+    for dt in (1e-3, 5e-4):
+        simulation = Simulation(robot, dt=dt)
+        simulation.set(q=Q, u=U)
+        simulation.advance(0.1)
+        off.append(np.abs(simulation.q - limit).max())
+    assert off[1] < 1e-3 and 3.5 < off[0] / off[1] < 4.5
+
+
+@pytest.mark.parametrize("stiffness", [30.0, 1e9])
+def test_a_spring_that_becomes_taut_gains_no_energy(stiffness: float) -> None:
+    """A soft one keeps the energy to second order in dt; dt^2 K of the other is 1e3 inertias."""
+    robot = finger(t=f'stiffness="{stiffness}" springlength="-.2 .3"')[1]
+    lost = []
+    for dt in (1e-3, 5e-4):
+        simulation = Simulation(robot, dt=dt)
+        simulation.set(q=[0.0, 0.0, 0.0, 0.0], u=[1.5, 0.0, 0.0, 0.0])
+        log = simulation.run(4.0)
+        energy = (log.kinetic_energy + log.potential_energy).values
+        start = log.energy_start.values
+        assert np.abs(log.q.values @ [0.7, -0.4, 2.0, 0.0]).max() > 0.3
+        assert (energy - start).max() < 1e-4 * start
+        lost.append(float((start - energy[-1]) / start))
+    if stiffness < 1e3:
+        assert abs(lost[1]) < 1e-3 and abs(lost[0]) > 1.5 * abs(lost[1])
+
+
+def test_dry_friction_of_a_tendon_brakes_with_its_force() -> None:
+    """Two free hinges: the mean rate is kept, the difference is braked by f at a constant rate."""
+    text = """<mujoco><option gravity="0 0 0"/><worldbody>
+    <body><joint name="a" axis="0 0 1"/><inertial pos="0 0 0" mass="1" diaginertia="1 1 .1"/></body>
+    <body><joint name="b" axis="0 0 1"/><inertial pos="0 0 0" mass="1" diaginertia="1 1 .1"/></body>
+    </worldbody><tendon><fixed name="t" frictionloss=".2"><joint joint="a" coef="1"/>
+    <joint joint="b" coef="-1"/></fixed></tendon></mujoco>"""
+    simulation = Simulation(Robot.of(read_mjcf(text)), dt=1e-3)
+    simulation.set(u=[3.0, -1.0])
+    simulation.advance(0.5)
+    assert simulation.u == pytest.approx([3.0 - 1.0, -1.0 + 1.0], abs=2e-3)
+    simulation.advance(2.0)
+    assert simulation.u == pytest.approx([1.0, 1.0], abs=1e-6)

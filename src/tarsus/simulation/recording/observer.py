@@ -12,7 +12,7 @@ from casadi import SX
 from tarsus.contact.base import ForceLaw, symbols
 from tarsus.contact.ledger import stored_energy
 from tarsus.contact.problem import Contact
-from tarsus.dynamics import coordinates, energy, loop_constraints, rnea, springs
+from tarsus.dynamics import coordinates, energy, loop_constraints, rnea, springs, tendons
 from tarsus.dynamics.free_motion import Drive, dissipation
 from tarsus.dynamics.kinematics import Kinematics, kinematics
 from tarsus.program.ir.program import Program
@@ -129,6 +129,8 @@ def _passive_force(acting: StepForces, seen: Kinematics, u1: SX, dt: SX) -> dict
     if acting.limits is None or acting.friction is None:
         return {}
     braking = -dissipation(seen.mechanism, seen.u) * u1
+    braked = tendons.damping_forces(seen, dt)
+    braking = sum((each.mean_force(u1 - seen.u, dt) for each in braked), braking)
     pull = springs.mean_force(seen, u1, dt) if springs.has_springs(seen.mechanism) else 0
     return {"passive": braking + pull + (acting.limits + acting.friction) / dt}
 

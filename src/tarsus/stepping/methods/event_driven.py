@@ -314,9 +314,10 @@ def remove_damping(scene: Scene) -> Scene:
     mechanism = scene.mechanism
     bodies = tuple(free(body) for body in mechanism.bodies)
     loops = tuple(free(loop, dry_friction=0.0) for loop in mechanism.loops)
-    return replace(
-        scene, mechanism=replace(mechanism, bodies=bodies, loops=loops), stabilization=0.0
-    )
+    none = {"stiffness": 0.0, "damping": 0.0, "dry_friction": 0.0}
+    tendons = tuple(replace(tendon, **none) for tendon in mechanism.tendons)
+    undamped = replace(mechanism, bodies=bodies, loops=loops, tendons=tendons)
+    return replace(scene, mechanism=undamped, stabilization=0.0)
 
 
 def balance_forces(scene: Scene, instant: StepStart) -> StepStart:
