@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,6 +55,8 @@ class Shape:
         The same as in `Capsule`.
     ground_friction
         Friction factor on the ground, instead of `friction`.
+    torsional_friction, rolling_friction
+        The same as in `Candidate`.
     """
 
     kind: ShapeKind
@@ -67,6 +69,8 @@ class Shape:
     priority: int = 0
     paired: Mapping[int, float] = field(default_factory=dict)
     ground_friction: float | None = None
+    torsional_friction: float = 0.0
+    rolling_friction: float = 0.0
 
     def at(self, outer: Pose) -> Shape:
         """Transform the shape to the parent's frame of `outer`."""
@@ -148,20 +152,27 @@ def _create_from_shapes(
     for link, _, shape in shapes:
         links_of.setdefault(shape.name, set()).add(link)
     # points by label
-    groups: dict[str, list[tuple[int, tuple[int, Array, float, float, Outline | None]]]] = {}
+    groups: dict[str, list[tuple[int, dict[str, Any]]]] = {}
     for number, (link, body, shape) in enumerate(shapes):
         label = shape.name if shape.name and len(links_of[shape.name]) == 1 else link
         centers, radius = candidate_points(shape, ups.get(body, UP))
         friction = shape.friction if shape.ground_friction is None else shape.ground_friction
+        same = {
+            "body": body,
+            "radius": radius,
+            "friction": friction,
+            "torsional_friction": shape.torsional_friction,
+            "rolling_friction": shape.rolling_friction,
+        }
         groups.setdefault(label, []).extend(
-            (number, (body, center, radius, friction, outline))
+            (number, same | {"position": center, "outline": outline})
             for center, outline in zip(centers, _create_outlines(shape, len(centers)), strict=True)
         )
     used: set[str] = {label for label, group in groups.items() if len(group) == 1}
     return [
-        (Candidate(name, *numbers), number)
+        (Candidate(name, **values), number)
         for label, group in groups.items()
-        for name, (number, numbers) in zip(
+        for name, (number, values) in zip(
             reserve_names(label, len(group), used), group, strict=True
         )
     ]

@@ -196,6 +196,9 @@ class Candidate:
         Contact point of a rim or an ellipsoid by direction.
     start
         Number of the start of an ellipsoid's search on uneven ground (`model.ellipsoid_starts`).
+    torsional_friction, rolling_friction
+        Largest moment against spin about the contact normal, and against rolling, per normal force,
+        in m.
     """
 
     name: str
@@ -205,15 +208,22 @@ class Candidate:
     friction: float = 1.0
     outline: Outline | None = None
     start: int | None = None
+    torsional_friction: float = 0.0
+    rolling_friction: float = 0.0
 
     def __post_init__(self) -> None:
         _freeze(self, "candidate", self.name, position=(3,))
-        for name in ("radius", "friction"):
+        for name in ("radius", "friction", "torsional_friction", "rolling_friction"):
             if not getattr(self, name) >= 0:
                 value = getattr(self, name)
                 raise InvalidModel(
-                    f"candidate {self.name!r}: the {name} must be >= 0, not {value}.", self.name
+                    f"candidate {self.name!r}: {name} must be >= 0, not {value}.", self.name
                 )
+
+    @property
+    def resists_rotation(self) -> bool:
+        """Whether it has torsional or rolling friction."""
+        return bool(self.torsional_friction or self.rolling_friction)
 
 
 Color = tuple[float, float, float]

@@ -18,7 +18,7 @@ from tarsus.model.parts import MAX_LISTED, Report
 from tarsus.model.solids import FIRST_PAIR_BIT
 
 PLANE, HFIELD = 0, 1  # mjtGeom
-FRICTIONLESS = 1  # condim
+FRICTIONLESS, TORSIONAL, ROLLING = 1, 4, 6  # condim
 SOLREF, SOLIMP = (0.02, 1.0), (0.9, 0.95, 0.001, 0.5, 2.0)  # MuJoCo's defaults
 SOFTNESS = ("timeconst", "dampratio", "d_min", "d_max", "width", "midpoint", "power")
 IMPEDANCE_RANGE = (1e-4, 0.9999)
@@ -67,7 +67,8 @@ def read_contact_fields(model: Any) -> list[dict[str, Any]]:
     """Read the contact numbers of every geom, by the names of the fields of `Shape`.
 
     These are its bits, its priority, and its friction as a factor on the law's: its own, that of
-    explicit pairs with the ground, and that of explicit pairs with geoms that move.
+    explicit pairs with the ground, and that of explicit pairs with geoms that move. Torsional and
+    rolling friction on the ground are lengths.
     """
     law = _choose_law_friction(model, read_frictions(model))
     geom_frictions, on_ground, among_moving = (
@@ -85,10 +86,28 @@ def read_contact_fields(model: Any) -> list[dict[str, Any]]:
             "priority": int(model.geom_priority[geom]),
             "friction": friction_factor(geom_frictions.get(geom), 1.0),
             "ground_friction": friction_factor(on_ground.get(geom), None),
+            **_read_moment_friction(model, geom),
             "paired": {k: friction_factor(v, None) for k, v in among_moving.get(geom, {}).items()},
         }
         for geom, bits in enumerate(collision_bits(model))
     ]
+
+
+def _read_moment_friction(model: Any, geom: int) -> dict[str, float]:
+    """Read torsional and rolling friction on the ground, in m, of a geom or of its explicit pair.
+
+    The larger of a pair's two coefficients of rolling friction counts.
+    """
+    condim, friction = int(model.geom_condim[geom]), np.array(model.geom_friction[geom])[1:]
+    for k in range(model.npair):
+        if _find_moving_geoms(model, k) == [geom]:
+            condim, values = int(model.pair_dim[k]), np.array(model.pair_friction[k])
+            friction = values[2], values[3:].max()
+            break
+    return {
+        "torsional_friction": float(friction[0]) if condim >= TORSIONAL else 0.0,
+        "rolling_friction": float(friction[1]) if condim == ROLLING else 0.0,
+    }
 
 
 def read_material(model: Any) -> dict[str, float]:

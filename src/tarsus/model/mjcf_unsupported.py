@@ -289,16 +289,18 @@ def _find_adhesive_actuators(model: Any) -> Elements:
 
 
 def _find_torsional_friction(model: Any) -> Elements:
-    """Find geoms with torsional (condim 4) or rolling friction (condim 6), and the largest.
+    """Find fixed geoms with torsional (condim 4) or rolling friction (condim 6), and the largest.
 
-    Geoms fixed to the world count only if no geom that moves has a higher priority.
+    They count only if no geom that moves has a higher priority, or as much friction.
     """
     friction, condim = np.array(model.geom_friction), np.array(model.geom_condim)
     fixed = np.array(model.body_weldid)[model.geom_bodyid] == 0
     touching, priority = find_colliding_geoms(model), np.array(model.geom_priority)
     highest = max((priority[g] for g in touching if not fixed[g]), default=0)
+    acting = friction[:, 1:] * np.stack([condim > SLIDING, condim == ROLLING], axis=1)
+    moving = np.max([acting[g] for g in touching if not fixed[g]], axis=0, initial=0.0)
     geoms = [
-        g for g in touching if condim[g] > SLIDING and (not fixed[g] or priority[g] >= highest)
+        g for g in touching if fixed[g] and priority[g] >= highest and np.any(acting[g] > moving)
     ]
     if not geoms:
         return Elements.all_of([])
@@ -401,7 +403,8 @@ UNSUPPORTED: dict[str, UnsupportedFeature] = {
         "the adhesion of contacts is ignored", _find_adhesive_actuators
     ),
     "torsional-friction-ignored": UnsupportedFeature(
-        "torsional and rolling friction are ignored", _find_torsional_friction
+        "torsional and rolling friction of the file's own ground are ignored",
+        _find_torsional_friction,
     ),
     "differing-softness-ignored": UnsupportedFeature(
         "the softness of geoms that differs from the first geom's is ignored",

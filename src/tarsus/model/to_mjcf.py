@@ -87,10 +87,11 @@ def to_mjcf(
     SubElement(default, "geom", {"mass": "0"} | contact)
     world = SubElement(root, "worldbody")
     if floor:
-        SubElement(
-            world, "geom", name="floor", type="plane", size="0 0 1", contype="1", conaffinity="0"
-        )
-    bodies = [world, *_add_bodies(world, mechanism, joint_limits)]
+        plane = {"type": "plane", "size": "0 0 1", "contype": "1", "conaffinity": "0"}
+        if any(candidate.resists_rotation for candidate in mechanism.candidates):
+            plane["friction"] = numbers((friction, 0, 0))  # the larger one of both geoms counts
+        SubElement(world, "geom", {"name": "floor"} | plane)
+    bodies = [world, *_add_bodies(world, mechanism, joint_limits, friction)]
     add_constraints(root, bodies, mechanism, dt, numbers)
     add_tendons(root, mechanism)
     _add_motors(SubElement(root, "actuator"), mechanism)
@@ -104,13 +105,20 @@ def to_mjcf(
     return ElementTree.tostring(root, encoding="unicode")
 
 
-def _add_bodies(world: Element, mechanism: Mechanism, joint_limits: bool) -> list[Element]:
+def _add_bodies(
+    world: Element, mechanism: Mechanism, joint_limits: bool, friction: float
+) -> list[Element]:
     elements: list[Element] = []
     for body in mechanism.bodies:
         parent = world if body.parent == WORLD else elements[body.parent]
         elements.append(_add_body(parent, body, joint_limits))
     for candidate in mechanism.candidates:
         row = {"name": candidate.name, "pos": numbers(candidate.position), "contype": "0"}
+        if candidate.resists_rotation:
+            row["condim"] = "6" if candidate.rolling_friction else "4"
+            row["friction"] = numbers(
+                (friction, candidate.torsional_friction, candidate.rolling_friction)
+            )
         SubElement(elements[candidate.body], "geom", row | _create_shape(candidate))
     for frame in mechanism.frames:
         pose = {

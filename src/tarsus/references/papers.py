@@ -65,6 +65,14 @@ OGUNSOLA = Reference(
 )
 
 # --- the others
+AI_2011 = Reference(
+    "Ai et al. 2011",
+    "article",
+    ("Ai, Jun", "Chen, Jian-Fei", "Rotter, J. Michael", "Ooi, Jin Y."),
+    "Assessment of rolling resistance models in discrete element simulations",
+    "2011",
+    {"journal": "Powder Technology", "volume": "206", "pages": "269--282"},
+)
 ALART_1991 = Reference(
     "Alart and Curnier 1991",
     "article",

@@ -120,10 +120,11 @@ def _select_contacts(plan: Plan, indices: tuple[int, ...]) -> Plan:
         pairs=tuple(scene.pairs[i - pairs] for i in indices if i >= pairs),
         secondary=(),
         slots=0,
+        rotational_inertias=(),
     )
     return reuse_plan(replace(plan, scene=some))
 
 
 def _find_slot_candidates(scene: Scene, memory: Array) -> Array:
     """Find the candidate in each slot (..., slots), as an index; negative if empty."""
-    return memory[..., memory.shape[-1] - scene.slots :]
+    return memory[..., scene.slot_numbers]

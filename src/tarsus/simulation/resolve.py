@@ -30,6 +30,7 @@ from tarsus.morphology.convex_hull import hull_candidates
 from tarsus.simulation.contact_selection import ALL, secondary_contacts, sole_patches
 from tarsus.simulation.self_contact_cache import cached_self_contacts
 from tarsus.stepping.base import METHODS, Scene, Stepper
+from tarsus.stepping.contact_moments import rotational_inertias
 from tarsus.tasks.base import LearningTask
 from tarsus.terrain.base import Terrain
 from tarsus.terrain.world import World
@@ -139,6 +140,9 @@ def create_scene(
     options |= {"pairs": pairs, "spans": between}
     if stepper.supports_slots:
         options["patches"] = sole_patches(robot, touching)
+    if stepper.supports_constraints:
+        primary = [candidate for i, candidate in enumerate(touching) if i not in rare]
+        options["rotational_inertias"] = rotational_inertias(mechanism, primary)
     return Scene(mechanism, law, ground, touching, chosen.stabilization, rare, slots, **options)
 
 

@@ -284,6 +284,6 @@ def _select_impulse(scene: Scene, moment: SensedStep, candidate: int) -> SX:
     index, usual = scene.geometry.order.index(candidate), len(scene.geometry.primary)
     total = moment.impulses[index] if index < usual else SX.zeros(3)
     for slot in range(scene.slots):
-        number = moment.memory[moment.memory.numel() - scene.slots + slot]
+        number = moment.memory[scene.slot_numbers][slot]
         total += ca.if_else(number == index, moment.impulses[usual + slot], 0)
     return total

@@ -70,6 +70,7 @@ def choice_warnings(
     records += stability_warnings(plan, q, dt) + falling_warnings(plan, dt)
     records += ground_warnings(plan.scene) + face_warnings(plan) + ignored_limit_warnings(plan)
     records += immovable_contact_warnings(plan, q) + soft_joint_warnings(plan)
+    records += ignored_moment_warnings(plan)
     return records + self_collision_warnings(plan, self_collision)
 
 
@@ -287,6 +288,25 @@ def ignored_limit_warnings(plan: Plan) -> list[WarningRecord]:
         f" they are neither hinge nor slide: {', '.join(ignored)}."
     )
     return [WarningRecord(text, "loop-limits-ignored", ignored[0])]
+
+
+def ignored_moment_warnings(plan: Plan) -> list[WarningRecord]:
+    """Warn about contacts whose torsional and rolling friction is ignored."""
+    scene = plan.scene
+    if not plan.stepper.supports_constraints:
+        ignored = [c.name for c in scene.candidates if c.resists_rotation]
+        supported = stepper_names(lambda known: known.supports_constraints)
+        reason = f"by the stepper {registry.name_of(plan.stepper)!r}; use one of {supported}"
+    else:
+        secondary = [scene.candidates[i] for i in scene.secondary]
+        ignored = [c.name for c in secondary if c.resists_rotation]
+        reason = "because only feet have it"
+    if not ignored:
+        return []
+    text = (
+        f"torsional and rolling friction of {join_names(ignored, MAX_NAMES)} is ignored, {reason}."
+    )
+    return [WarningRecord(text, "moments-ignored", ignored[0])]
 
 
 def soft_joint_warnings(plan: Plan) -> list[WarningRecord]:

@@ -6,7 +6,7 @@ This is the only module that knows both mechanics and contact laws.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, partial, reduce
 
 import casadi as ca
@@ -35,6 +35,14 @@ from tarsus.registry import name_of
 from tarsus.stepping import instants, joint_states
 from tarsus.stepping.base import Attempt, Scene, StepOutputs, StepStart, stepper_names
 from tarsus.stepping.blocked_contacts import exclude_blocked
+from tarsus.stepping.contact_moments import (
+    ContactMoment,
+    contact_moments,
+    last_loads,
+    with_moment_memory,
+    with_moments,
+    without_moment_memory,
+)
 from tarsus.stepping.coupling import (
     Coupling,
     couple,
@@ -104,6 +112,8 @@ class EvaluatedRobot:
         Primary contacts.
     gaps : SecondaryGaps or None
         Gaps of the secondary contacts; None if the scene has no slots.
+    moments : list of ContactMoment
+        Torsional and rolling friction of primary contacts.
     """
 
     kin: Kinematics
@@ -111,6 +121,7 @@ class EvaluatedRobot:
     fast_motion: FastMotion
     primary: list[ContactKinematics]
     gaps: SecondaryGaps | None
+    moments: list[ContactMoment] = field(default_factory=list)
 
 
 def evaluate(
@@ -155,19 +166,23 @@ def evaluate(
         terms = mean_terms(scene, q, start, flight, braking, builder)
         builder.store(TERMS_VELOCITY, terms.velocity, "report")
         free, solved = replace(free, h=free.h + terms.force), terms.solved
-    moving = builder.stamp("M, h", fast_motion(scene, q, start, solved, builder))
+    frames = {i: contacts[i].contact.frame for i in scene.moment_contacts}
+    moments = contact_moments(scene, kin, frames, start, builder)
+    free = with_moments(free, moments, start.dt)
+    moving = builder.stamp("M, h", fast_motion(scene, q, start, solved, moments, builder))
     contacts = [prepare_contact(contact, moving, scene, start) for contact in contacts]
-    return EvaluatedRobot(kin, free, moving, contacts, gaps)
+    return EvaluatedRobot(kin, free, moving, contacts, gaps, moments)
 
 
 def is_in_flight(
     scene: Scene, primary: list[ContactKinematics], gaps: SecondaryGaps | None, start: StepStart
 ) -> SX:
-    """Return 1 where no contact is closed."""
+    """Return 1 where no contact is closed or has pressed in the last step with a moment."""
     closed = [is_active(scene.law, touch.contact, start, i) for i, touch in enumerate(primary)]
     if gaps is not None:
         closed.append(scene.law.closes_at(gaps.min_gap))
         closed += [number >= 0 for number in SlotMemory.of(scene, start.memory).numbers]
+    closed += [load > 0 for load in last_loads(scene, start)]
     return ca.logic_not(reduce(ca.logic_or, closed, SX(0)))
 
 
@@ -203,16 +218,18 @@ def velocity_step(
         impulses = solve(scene.law, problem, start, builder)
         return step_outputs(scene, coupling, impulses, start, attempt)
 
+    begin = without_moment_memory(scene, start)
     if robot.gaps is None:
-        end = solve_patches(scene, robot.primary, solve_with, start, attempt, builder)
-        return builder.stamp("u_E", end)
+        end = solve_patches(scene, robot.primary, solve_with, begin, attempt, builder)
+        return builder.stamp("u_E", with_moment_memory(scene, robot.moments, start, end))
 
     def contact_in_slot(slot: SlotContact) -> ContactKinematics:
         point = slot_contact_point(scene.geometry, kin, start.terrain, slot)
         return prepare_contact(ContactKinematics.of(point), moving, scene, start)
 
     solvers = robot.primary, robot.gaps, contact_in_slot, solve_with
-    return builder.stamp("u_E", solve_with_slots(scene, *solvers, start, attempt, builder))
+    end = solve_with_slots(scene, *solvers, begin, attempt, builder)
+    return builder.stamp("u_E", with_moment_memory(scene, robot.moments, start, end))
 
 
 def step_outputs(

@@ -39,6 +39,7 @@ from tarsus.terrain.base import Terrain
 
 METHODS = "tarsus.stepping.methods"
 FAST_TURN_ANGLE = 0.1  # rad in one step; a joint that turns farther is fast (`fast_motion`)
+MOMENT_MEMORY = 4  # entries of `memory` per contact with torsional or rolling friction
 SLOTS_DEFERRED = -1  # value of `overflow` while contacts in slots are yet to be solved
 
 
@@ -68,6 +69,9 @@ class Scene:
         Angle in rad beyond which a joint that turns in one step is fast (`fast_motion`).
     patches
         Names of the candidates of each sole of which only the deepest are solved (`patches`).
+    rotational_inertias
+        Inertia that rotations of the body of each of `moment_contacts` feel, kg m^2; empty if no
+        torsional and rolling friction is simulated (`contact_moments`).
     """
 
     mechanism: Mechanism
@@ -84,6 +88,7 @@ class Scene:
     fast_turn_angle: float = FAST_TURN_ANGLE
     spans: tuple[Span, ...] = ()
     patches: tuple[tuple[str, ...], ...] = ()
+    rotational_inertias: tuple[float, ...] = ()
 
     @cached_property
     def geometry(self) -> Geometry:
@@ -99,10 +104,36 @@ class Scene:
             closes=self.law.closes_at,
         )
 
+    @cached_property
+    def moment_contacts(self) -> list[int]:
+        """Indices among primary contacts of those that have torsional or rolling friction."""
+        if not self.rotational_inertias:
+            return []
+        primary = [self.candidates[i] for i in self.geometry.primary]
+        return [i for i, candidate in enumerate(primary) if candidate.resists_rotation]
+
+    @property
+    def slot_numbers(self) -> slice:
+        """Part of the register `memory` with the contact numbers of the slots."""
+        first = self.law.memory_size(self.geometry.report_count)
+        return slice(first, first + self.slots)
+
+    @property
+    def moment_memory(self) -> slice:
+        """Part of the register `memory` of `moment_contacts`."""
+        first = self.slot_numbers.stop
+        return slice(first, first + MOMENT_MEMORY * len(self.moment_contacts))
+
     def initial_memory(self) -> NDArray[np.float64]:
-        """Create the law's memory and the contact numbers of the slots before the first step."""
-        empty = np.full(self.slots, float(EMPTY))
-        return np.concatenate([self.law.initial_memory(self.geometry.report_count), empty])
+        """Create the register `memory` before the first step.
+
+        It has the law's memory, the contact numbers of the slots, and the memory of the contacts
+        with torsional or rolling friction.
+        """
+        numbers = np.full(self.slots, float(EMPTY))
+        moments = np.zeros(MOMENT_MEMORY * len(self.moment_contacts))
+        law = self.law.initial_memory(self.geometry.report_count)
+        return np.concatenate([law, numbers, moments])
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,7 +176,7 @@ class StepStart:
     q, u : SX
         Coordinates (nq,) and velocities (nu,).
     memory : SX
-        Memory of the law, and the contact numbers of the slots.
+        Memory of the law, contact numbers of the slots, memory of contact moments.
     tau : SX
         Applied generalized force (nu,), N or N m.
     dt : SX

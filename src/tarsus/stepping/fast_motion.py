@@ -25,6 +25,7 @@ from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder
 from tarsus.spatial.inertia import LinearInertia
 from tarsus.stepping.base import Scene, StepStart
+from tarsus.stepping.contact_moments import ContactMoment, with_moments
 
 MIN_ENERGY = 1e-30  # J, against division by zero
 MAX_SQUARED_VELOCITY = 1e100  # larger ones come from a division by zero
@@ -51,12 +52,17 @@ class FastMotion:
 
 
 def fast_motion(
-    scene: Scene, q: SX, start: StepStart, has_mean_terms: SX, builder: Builder
+    scene: Scene,
+    q: SX,
+    start: StepStart,
+    has_mean_terms: SX,
+    moments: list[ContactMoment],
+    builder: Builder,
 ) -> FastMotion:
     """Compute Kahan's free velocity for worlds where a joint turns by over `fast_turn_angle`.
 
     q (nq,) are the coordinates at which the step is evaluated. Worlds with mean velocity terms
-    (`flight`) are left as they are.
+    (`flight`) are left as they are. The moments of contacts act as in other worlds.
     """
     mechanism, dt, instant = scene.mechanism, start.dt, start.evaluation.instant
     fast = SX(0) if instant is None else turns_fast(mechanism, start.u, dt, scene.fast_turn_angle)
@@ -68,8 +74,9 @@ def fast_motion(
         # (M + dt C(q, u^S)) (u_free - u^S) = dt h
         kin = kinematics(mechanism, q, start.u)
         free = free_motion(kin, start.inertias, drive(start), dt)
-        A = free.M + dt * rnea.velocity_matrix(kin, start.inertias)
-        change = ca.vertcat(*solve_tree(A, entries(dt * free.h)))
+        resisted = with_moments(free, moments, dt)
+        A = resisted.M + dt * rnea.velocity_matrix(kin, start.inertias)
+        change = ca.vertcat(*solve_tree(A, entries(dt * resisted.h)))
         u_end = kin.u + change
         if mechanism.constrained:
             return {"u_fast": u_end}, SX(0)

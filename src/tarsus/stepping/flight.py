@@ -24,6 +24,7 @@ from tarsus.program.ir.symbolic import is_float64
 from tarsus.program.ir.trace import Builder
 from tarsus.spatial.inertia import LinearInertia
 from tarsus.stepping.base import Scene, StepOutputs, StepStart
+from tarsus.stepping.contact_moments import split_memory
 from tarsus.stepping.coupling import couple_without_contacts, free_velocity_after
 from tarsus.stepping.fast_motion import (
     FastMotion,
@@ -140,7 +141,8 @@ def conserve_momentum(
     roots = isolated_bases(scene.mechanism)
     if not roots:
         return end
-    touched = ca.norm_1(ca.vertcat(SX(0), *end.contact.impulses)) > 0
+    moments = [moment for moment, _ in split_memory(scene, end.contact.memory)]
+    touched = ca.norm_1(ca.vertcat(SX(0), *end.contact.impulses, *moments)) > 0
 
     def in_flight(state: Values) -> tuple[Values, SX]:
         mechanism, q, momentum = scene.mechanism, state["q_end"][:, :], SX.zeros(start.u.numel())

@@ -53,14 +53,14 @@ class SlotMemory:
 
     @classmethod
     def of(cls, scene: Scene, memory: SX) -> SlotMemory:
-        """Unpack the register `memory`."""
+        """Unpack the register `memory`, without the memory of contact moments."""
         count = len(scene.geometry.primary)
         parts = [scene.law.memory_of(memory, i) for i in range(count + scene.slots)]
-        numbers = entries(memory[memory.numel() - scene.slots :])
+        numbers = entries(memory[scene.slot_numbers])
         return cls(parts[:count], parts[count:], numbers)
 
     def pack(self) -> SX:
-        """Pack the register `memory`."""
+        """Pack the register `memory`, without the memory of contact moments."""
         return ca.vertcat(SX(0, 1), *self.primary, *self.slots, *self.numbers)
 
 

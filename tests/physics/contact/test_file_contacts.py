@@ -101,8 +101,7 @@ def test_a_law_object_keeps_its_friction_and_mu_ratio() -> None:
 
 def test_priority_and_condim_select_the_friction() -> None:
     """As in common robot files, whose feet have priority over other geoms."""
-    with pytest.warns(TarsusWarning, match="of b, up to 0.02 m"):
-        robot = blocks('friction=".9" condim="1"', 'friction=".3 .02 .01" priority="1" condim="6"')
+    robot = blocks('friction=".9" condim="1"', 'friction=".3 .02 .01" priority="1" condim="6"')
     assert robot.material["mu"] == 0.3
     assert {c.name[0]: c.friction for c in robot.candidates} == {"a": 3.0, "b": 1.0}
     smooth = blocks('priority="1" condim="1"', "")

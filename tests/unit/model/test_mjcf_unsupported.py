@@ -93,16 +93,13 @@ def test_flexible_bodies() -> None:
         _unsupported(_body("a") + rope)
 
 
-def test_friction_against_turning_and_rolling() -> None:
-    """With its largest values; those of a floor only if no geom on it has priority."""
-    foot = 'condim="6" friction=".8 .02 .01"'
-    with pytest.warns(TarsusWarning, match=r"condim 4 or 6 of a, b, up to 0.02 m and 0.01 m"):
-        _unsupported(FLOOR + _body("a", foot) + _body("b", 'condim="4"') + _body("c"))
-    with pytest.warns(TarsusWarning, match=r"of b, up to 0.005 m and 0 m"):
-        _unsupported(_body("a") + _body("b", 'condim="4" friction=".8 .005 .01"'))
+def test_torsional_and_rolling_friction_of_the_files_own_ground() -> None:
+    """They count only if no geom on the ground has priority or as much friction."""
     rolling_floor = FLOOR.replace("type", 'name="floor" condim="6" type')
-    with pytest.warns(TarsusWarning, match=r"condim 4 or 6 of floor"):
+    with warned("torsional-friction-ignored", "floor"):
         _unsupported(rolling_floor + _body("a"))
+    foot = 'condim="6" friction=".8 .02 .01"'
+    assert "rolling" not in _unsupported(rolling_floor + _body("a", foot))
     assert "rolling" not in _unsupported(rolling_floor + _body("a", 'priority="1"'))
     assert "rolling" not in _unsupported(FLOOR + _body("a"))
 

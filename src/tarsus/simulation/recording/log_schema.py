@@ -101,6 +101,7 @@ DIMENSIONS: dict[str, tuple[str, ...]] = {  # of variables, without `world`
     **dict.fromkeys(BY_AXIS, ("time", "contact", "axis")),
     **dict.fromkeys(("impulse_in_impacts", "force_without_impacts"), ("time", "contact", "axis")),
     **dict.fromkeys(BY_XYZ, ("time", "contact", "xyz")),
+    "contact_moment": ("time", "contact", "xyz"),
     **dict.fromkeys(BY_STEP, ("time",)),
     **dict.fromkeys(("center_of_mass", "center_of_mass_velocity"), ("time", "xyz")),
     "zero_moment_point": ("time", "xyz"),

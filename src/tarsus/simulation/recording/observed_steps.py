@@ -15,8 +15,9 @@ from tarsus.parameters import Role, names_with_role
 from tarsus.program.run.evaluation import evaluate
 from tarsus.simulation.contact_reports import expand_slots
 from tarsus.simulation.recording import variables
-from tarsus.simulation.recording.observer import observer_program
+from tarsus.simulation.recording.observer import observer_program, resisting_candidates
 from tarsus.simulation.step_program import Plan
+from tarsus.stepping.contact_moments import recorded_moments
 from tarsus.stepping.flight import TERMS_VELOCITY
 
 Array = NDArray[Any]
@@ -81,11 +82,13 @@ def observe_steps(
         Names of contacts that are included even if they did not touch.
     """
     # observe the steps
+    of_contact = recorded_moments(plan.scene, records["memory"])
     plan, start, records = expand_slots(plan, start, records, extra)
     steps, count, n = *records["q"].shape[:2], len(plan.scene.geometry.contact_names)
     dt = float(worlds.get("dt")[0, 0])
     before = {k: np.concatenate([start[k][None], records[k][:-1]]) for k in ("q", "u", "memory")}
-    observed = _observe(plan, worlds, before, records)
+    moments = _stack_moments(plan, of_contact, (steps, count))
+    observed = _observe(plan, worlds, before, {**records, **moments})
     # contacts: impulses in contact frames, compared with the law
     impulse = records["impulse"].reshape(steps, count, n, 3).astype(float)
     vectors = {k: observed[k].reshape(steps, count, n, 3) for k in VECTORS}
@@ -96,7 +99,28 @@ def observe_steps(
     )
     frame = observed["frame"].reshape(steps, count, n, 3, 3)
     contacts = variables.contact_variables(solved, frame, vectors["point"], observed["friction"])
+    if moments:
+        contacts["contact_moment"] = _moment_variable(plan, moments["moments"])
     return ObservedSteps(plan, start, records, dt, observed, solved, contacts)
+
+
+def _stack_moments(
+    plan: Plan, of_contact: Mapping[str, Array], shape: tuple[int, int]
+) -> dict[str, Array]:
+    """Stack the observer's parameter `moments`, zero for candidates without recorded moments."""
+    names = resisting_candidates(plan)
+    none = np.zeros((*shape, 3))
+    stacked = [of_contact.get(name, none) for name in names]
+    return {"moments": np.concatenate(stacked, axis=-1)} if names else {}
+
+
+def _moment_variable(plan: Plan, moments: Array) -> tuple[tuple[str, ...], Array]:
+    """Build the moments on the robot of all contacts, shape (steps, worlds, n, 3), in N m."""
+    names = list(plan.scene.geometry.contact_names)
+    values = np.zeros((*moments.shape[:-1], len(names), 3))
+    for k, name in enumerate(resisting_candidates(plan)):
+        values[..., names.index(name), :] = -moments[..., 3 * k : 3 * k + 3]
+    return ("time", "world", "contact", "xyz"), values
 
 
 def _collect_material(law: Law, worlds: Registers, friction: Array) -> dict[str, Any]:
@@ -128,13 +152,13 @@ def _observe(
     samples = {
         "q0": before["q"],
         "u0": before["u"],
-        "memory": before["memory"],
+        "memory": before["memory"][..., : plan.scene.slot_numbers.start],
         "q1": records["q"],
         "u1": records["u"],
         "impulse": records["impulse"],
         "bilateral": records["bilateral"],
         "tau": records["tau"],
-    } | {name: records[name] for name in ("joints", "push") if name in records}
+    } | {name: records[name] for name in ("joints", "push", "moments") if name in records}
     if plan.stepper.mean_velocity:
         samples[TERMS_VELOCITY] = records[TERMS_VELOCITY]
     flat = {name: value.reshape(steps * count, -1) for name, value in samples.items()}

@@ -12,7 +12,15 @@ from casadi import SX
 from tarsus.contact.base import ForceLaw, symbols
 from tarsus.contact.ledger import stored_energy
 from tarsus.contact.problem import Contact
-from tarsus.dynamics import coordinates, energy, loop_constraints, rnea, springs, tendons
+from tarsus.dynamics import (
+    coordinates,
+    energy,
+    jacobian,
+    loop_constraints,
+    rnea,
+    springs,
+    tendons,
+)
 from tarsus.dynamics.free_motion import Drive, dissipation
 from tarsus.dynamics.kinematics import Kinematics, kinematics
 from tarsus.program.ir.program import Program
@@ -49,8 +57,8 @@ def observer_program(plan: Plan) -> Program:
     Notes
     -----
     Parameters: q0, u0 at the start; q1, u1 at the end; impulse (3n,) in N s; bilateral, the
-    impulses of the constraints; tau (actuators,); memory of the law at the start; those of the step
-    program.
+    impulses of the constraints; tau (actuators,); memory of the law at the start; moments (3m,) in
+    N m of torsional and rolling friction, world axes; those of the step program.
 
     Reports, in addition to those of `step_observables`:
 
@@ -58,6 +66,7 @@ def observer_program(plan: Plan) -> Program:
     - frame (9n,): rows normal, tangent 1, tangent 2 of every contact frame.
     - correction (3n,): what the law adds to the velocities after the step, in m/s.
     - friction (n,): factor of the terrain on the law's friction coefficients.
+    - moment_work (n,): work of torsional and rolling friction, in J, if any candidate has it.
     - stored (n,): energy that the ground's springs took in, in J.
     - center, center_velocity (3,): of mass, at the end.
     - fast: 1 where a joint turns so far that its velocity terms are damped (`fast_motion`).
@@ -87,6 +96,8 @@ def observer_program(plan: Plan) -> Program:
     closing = loop_constraints.force(seen, bilateral / dt)
     acting = StepForces(motors, impulse, push_force(plan, q0, b), closing)
     acting = _add_joint_impulses(acting, scene, seen, b) if in_joints else acting
+    moments = _declare_moments(plan, b)
+    acting = replace(acting, moments=ca.vertcat(SX(0, 1), *moments.values()))
 
     # criteria, and quantities that only our own steps have
     start, end = kinematics(mechanism, q0, u0), kinematics(mechanism, q1, u1)
@@ -98,7 +109,7 @@ def observer_program(plan: Plan) -> Program:
         fast = ca.logic_and(fast, ca.norm_1(terms_velocity - u0) == 0)
         conserved = conserved_momentum((start, end), inertias, acting, dt)
     balanced = ca.logic_not(fast) if one_evaluation else SX(0)
-    contacts = _observed_contacts(touching)
+    contacts = _observed_contacts(touching, seen, scene, moments)
     step = ObservedStep(
         start, seen, end, inertias, dt, contacts, acting, balanced, terms_velocity, conserved
     )
@@ -135,12 +146,34 @@ def _passive_force(acting: StepForces, seen: Kinematics, u1: SX, dt: SX) -> dict
     return {"passive": braking + pull + (acting.limits + acting.friction) / dt}
 
 
-def _observed_contacts(touching: list[ContactKinematics]) -> list[ObservedContact]:
+def resisting_candidates(plan: Plan) -> list[str]:
+    """Find the names of the candidates whose moments the observer takes as parameters."""
+    if not plan.stepper.supports_constraints:
+        return []
+    return [candidate.name for candidate in plan.scene.candidates if candidate.resists_rotation]
+
+
+def _declare_moments(plan: Plan, b: Builder) -> dict[str, SX]:
+    """Declare the moments (3,) of torsional and rolling friction, by candidate, N m."""
+    names = resisting_candidates(plan)
+    moments = ca.vertsplit(b.parameter("moments", 3 * len(names)), 3) if names else []
+    return dict(zip(names, moments, strict=True))
+
+
+def _observed_contacts(
+    touching: list[ContactKinematics], seen: Kinematics, scene: Scene, moments: dict[str, SX]
+) -> list[ObservedContact]:
     """Convert simulated contacts to the form that the criteria expect."""
     contacts = []
-    for touch in touching:
+    for touch, name in zip(touching, scene.geometry.contact_names, strict=True):
         rows = ca.vertcat(*(ca.horzcat(*row) for row in touch.rows))
-        contacts.append(ObservedContact(touch.contact.gap, rows, touch.contact.velocity))
+        contact = ObservedContact(touch.contact.gap, rows, touch.contact.velocity)
+        if name in moments:
+            candidate = scene.candidates[len(contacts)]
+            columns = jacobian.angular_jacobian(seen, candidate.body)
+            turning = jacobian.dense(columns, scene.mechanism.nu)
+            contact = replace(contact, resisting=-ca.mtimes(turning.T, moments[name]))
+        contacts.append(contact)
     return contacts
 
 

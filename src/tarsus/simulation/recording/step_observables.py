@@ -10,7 +10,7 @@ shares neither the regrouped inertias nor the mass matrix nor the factorization 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import casadi as ca
@@ -38,6 +38,8 @@ class ObservedContact:
     """Jacobian (3, nu) of the contact point: normal, tangent 1, tangent 2."""
     before: SX
     """Contact velocity (3,) at the start of the step, m/s."""
+    resisting: SX | None = None
+    """Generalized force (nu,) of torsional and rolling friction; None if there is none."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +60,8 @@ class StepForces:
     """Impulses of joint limits; None if there are none."""
     friction: SX | None = None
     """Impulses of joint dry friction; None if the passive forces include it."""
+    moments: SX = field(default_factory=lambda: SX(0, 1))
+    """Moments of torsional and rolling friction, N m."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,9 +112,11 @@ def step_observables(step: ObservedStep) -> dict[str, SX]:
         gap (n,): gap of each contact, in m. before, after (3n,): contact velocities with u0 and u1,
         in m/s. kinetic, potential: energies at the end, in J. energy_before: total energy at the
         start, in J. work_motors, work_pushes, work_joints, work_limits, work_joint_friction,
-        work_drift: the robot's shares of the energy ledger, in J. residual: largest entry of
-        M (u1 - u0) / dt - h - W L / dt, in N or N m; NaN unless one balance gives u1. Where
-        `conserved` applies, the rows of these robots are replaced by their missing momentum / dt.
+        work_drift: the robot's shares of the energy ledger, in J. moment_work (n,): work of
+        torsional and rolling friction at the contacts, in J, if there is any. residual: largest
+        entry of M (u1 - u0) / dt - h - W L / dt, in N or N m; NaN unless one balance gives u1.
+        Where `conserved` applies, the rows of these robots are replaced by their missing momentum /
+        dt.
     """
     start, seen, end, dt = step.start, step.evaluated, step.end, step.dt
     acting, inertias, u1 = step.acting, step.inertias, step.end.u
@@ -128,6 +134,8 @@ def step_observables(step: ObservedStep) -> dict[str, SX]:
     for i, contact in enumerate(step.contacts):
         after.append(ca.mtimes(contact.rows, u1))
         residual -= ca.mtimes(contact.rows.T, acting.impulse[3 * i : 3 * i + 3]) / dt
+        if contact.resisting is not None:
+            residual -= contact.resisting
 
     # energy ledger: integration drift, and a missing balance with the velocity terms of u0
     drift = energy_balance.integration_drift(seen, start, end, inertias, dt)
@@ -139,7 +147,7 @@ def step_observables(step: ObservedStep) -> dict[str, SX]:
     if not is_exact.is_one():
         missed = energy_balance.work(residual, seen, u1, dt)
         drift += ca.if_else(is_exact, 0, missed)
-    return {
+    return _moment_work(step) | {
         "gap": ca.vertcat(empty, *(contact.gap for contact in step.contacts)),
         "before": ca.vertcat(empty, *(contact.before for contact in step.contacts)),
         "after": ca.vertcat(empty, *after),
@@ -155,6 +163,18 @@ def step_observables(step: ObservedStep) -> dict[str, SX]:
         "work_drift": drift,
         "residual": ca.if_else(step.one_balance, _residual(step, residual), SX.nan()),
     }
+
+
+def _moment_work(step: ObservedStep) -> dict[str, SX]:
+    """Compute the work (n,) of torsional and rolling friction, J, if any contact has it."""
+    forces = [contact.resisting for contact in step.contacts]
+    if all(force is None for force in forces):
+        return {}
+    done = [
+        SX(0) if force is None else energy_balance.work(force, step.evaluated, step.end.u, step.dt)
+        for force in forces
+    ]
+    return {"moment_work": ca.vertcat(*done)}
 
 
 def conserved_momentum(
@@ -178,7 +198,7 @@ def conserved_momentum(
         missing.append(missing_momentum(carried, root, states, wrench, dt).momentum)
         for i, at in enumerate(mechanism.u_slices):
             rows += range(at.start, at.stop) if root in tree.support_path(mechanism, i) else ()
-    untouched = ca.norm_1(ca.vertcat(SX(0), acting.impulse)) == 0
+    untouched = ca.norm_1(ca.vertcat(SX(0), acting.impulse, acting.moments)) == 0
     return ConservedMomentum(untouched, rows, ca.vertcat(*missing))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,10 @@ VARIABLES = {
     "impulse_world": ("N s", "impulse on the robot over the step, world frame"),
     "force_contact": ("N", "impulse divided by dt: normal, tangent 1, tangent 2"),
     "force_world": ("N", "impulse divided by dt, world frame"),
+    "contact_moment": (
+        "N m",
+        "moment on the robot of torsional and rolling friction, world frame",
+    ),
     "contact_normal": ("1", "outward normal of the ground where the gap is, world frame"),
     "ground_friction": ("1", "terrain factor on the law's friction coefficient"),
     "contact_point": ("m", "contact point where the gap is, world frame"),
@@ -91,7 +96,10 @@ VARIABLES = {
         "normal work that gives energy, without the ground's spring: recovery",
     ),
     "energy_elastic": ("J", "energy released by the ground's spring, minus energy stored"),
-    "energy_friction": ("J", "tangential work, including energy in a tangential spring"),
+    "energy_friction": (
+        "J",
+        "tangential work, and that of contact_moment; including energy in a tangential spring",
+    ),
     "energy_motors": ("J", "work of the actuators during the step"),
     "energy_pushes": ("J", "work of pushes during the step"),
     "energy_joints": (
@@ -304,6 +312,8 @@ def energy_variables(
     """
     each = LEADING[: solved.gap.ndim - 1]
     entries = compute_ledger(solved, stored)
+    if "moment_work" in reports:
+        entries = replace(entries, friction=entries.friction + reports["moment_work"])
     values: dict[str, Any] = {
         "kinetic_energy": (each, reports["kinetic"][..., 0]),
         "potential_energy": (each, reports["potential"][..., 0]),

@@ -27,6 +27,7 @@ from tarsus.validation.two_engines.tarsus_run import MU
 
 IMPEDANCE = (0.99, 0.999, 1e-4, 0.5, 2.0)  # solimp
 LOOP_IMPEDANCE = (0.9999, 0.9999, 1e-4, 0.5, 2.0)  # solimp of loop joints, MuJoCo's maximum
+SLIDING = 3  # condim of contacts without torsional and rolling friction
 IMPRATIO = 10.0  # friction impedance over normal impedance
 ITERATIONS, TOLERANCE = 100, 1e-12  # of MuJoCo's solver
 MIN_TIME_CONSTANT = 2.0  # steps, smallest time constant that MuJoCo allows
@@ -155,15 +156,18 @@ def apply_settings(
     # steps and contacts
     option.timestep = dt
     option.solver = library.mjtSolver.mjSOL_NEWTON
-    option.enableflags |= library.mjtEnableBit.mjENBL_OVERRIDE
     option.disableflags |= library.mjtDisableBit.mjDSBL_ACTUATION
-    option.o_margin, option.o_solref[:] = 0.0, settings.solref
-    option.o_solimp[:], option.o_friction[:3] = settings.solimp, (MU, MU, 0.0)
-    model.geom_condim[:] = 3
-    model.pair_dim[:] = 3
+    model.geom_margin[:] = model.geom_gap[:] = model.pair_margin[:] = model.pair_gap[:] = 0.0
+    model.geom_friction[:, 0] = model.pair_friction[:, :2] = MU
+    model.geom_condim[:] = np.maximum(model.geom_condim, SLIDING)
+    model.pair_dim[:] = np.maximum(model.pair_dim, SLIDING)
+    fixed = model.body_weldid[model.geom_bodyid] == 0
+    model.geom_friction[fixed, 1:], model.geom_condim[fixed] = 0.0, SLIDING
     # joint limits, dry friction, loop joints
     model.jnt_margin[:] = 0.0
     for reference, impedance, value in (
+        (model.geom_solref, model.geom_solimp, settings.solimp),
+        (model.pair_solref, model.pair_solimp, settings.solimp),
         (model.jnt_solref, model.jnt_solimp, settings.solimp),
         (model.dof_solref, model.dof_solimp, settings.solimp),
         (model.eq_solref, model.eq_solimp, loops or settings.solimp),
