@@ -144,16 +144,6 @@ def loop_positions(kin: Kinematics, middles: Mapping[int, float]) -> list[SX]:
     return [_displacement(kin, loops[k], orientations, middle) for k, middle in middles.items()]
 
 
-@cache
-def loop_position_function(
-    mechanism: Mechanism, middles: tuple[tuple[int, float], ...]
-) -> ca.Function:
-    """Build `loop_positions` as a function of columns q."""
-    q = SX.sym("q", mechanism.nq)
-    positions = loop_positions(kinematics(mechanism, q), dict(middles))
-    return ca.Function("loops", [q], [ca.vertcat(SX(0, 1), *positions)])
-
-
 def _displacement(
     kin: Kinematics, loop: LoopJoint, orientations: list[SX], middle: float = 0.0
 ) -> SX:

@@ -40,7 +40,12 @@ from tarsus.model.mjcf_contacts import (
     report_contacts,
     report_ground,
 )
-from tarsus.model.mjcf_equalities import create_couplings, create_loop_joints, report_constraints
+from tarsus.model.mjcf_equalities import (
+    create_couplings,
+    create_loop_joints,
+    find_rigid_tendons,
+    report_constraints,
+)
 from tarsus.model.mjcf_friction import read_friction
 from tarsus.model.mjcf_limits import check_ranges
 from tarsus.model.mjcf_schema import walk_mjcf
@@ -182,7 +187,7 @@ def _build_mechanism(model: Any, source: Source, report: Report, fallback_name: 
         unsupported=tuple(report.unsupported),
         loops=loops,
         couplings=coupled,
-        tendons=read_tendons(model),
+        tendons=read_tendons(model, find_rigid_tendons(model)),
     )
 
 

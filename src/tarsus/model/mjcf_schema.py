@@ -235,17 +235,18 @@ MJCF: Table = {
     "mujoco/equality/distance": reported("of older MuJoCo versions", EQUALITIES),
     "mujoco/tendon": supported(),
     "mujoco/tendon/fixed": supported(
-        "has an actuator, spring, damping or friction, is the length in an equality constraint, or"
-        " couples joints without play if its range is at most 0.1",
-        "name class stiffness springlength damping frictionloss actuatorfrclimited"
+        "has an actuator, limits, a spring, damping or friction, is the length in an equality"
+        " constraint, or couples joints without play if its range is at most 0.1",
+        "name class limited range stiffness springlength damping frictionloss actuatorfrclimited"
         " actuatorfrcrange",
         ignored="group user width rgba material",
         codes={
-            TENDONS: "limited range margin armature solreflimit solimplimit",
+            TENDONS: "armature",
+            "limit-margins-ignored": "margin",
             "yielding-springs-ignored": "springyield",
             "nonlinear-springs-ignored": "stiffness",
             "nonlinear-damping-ignored": "damping",
-            "joint-softness-ignored": "solreffriction solimpfriction",
+            "joint-softness-ignored": "solreflimit solimplimit solreffriction solimpfriction",
         },
     ),
     "mujoco/tendon/fixed/joint": supported("", "joint coef"),

@@ -34,17 +34,24 @@ def name_tendons(model: Any) -> dict[int, str]:
     return names
 
 
-def read_tendons(model: Any) -> tuple[Tendon, ...]:
-    """Read the fixed tendons that actuators drive, or that have a spring, damping or friction."""
+def read_tendons(model: Any, rigid: set[int]) -> tuple[Tendon, ...]:
+    """Read the fixed tendons that actuators drive, or that act on their joints by themselves.
+
+    The limits of `rigid` tendons, which couple their joints, are left out.
+    """
     joints = mujoco_joint_names(model)
     dampings = getattr(model, "actuator_damping", np.zeros(len(model.actuator_trntype)))
     tendons = list[Tendon]()
     for number, name in name_tendons(model).items():
         actuators = find_tendon_actuators(model, number)
         shortest, longest = (float(end) for end in model.tendon_lengthspring[number])
+        limited = model.tendon_limited[number] and number not in rigid
+        lower, upper = model.tendon_range[number] if limited else (-np.inf, np.inf)
         tendon = Tendon(
             name,
             tuple((joints[j], c) for j, c in read_joint_terms(model, number) or ()),
+            lower=float(lower),
+            upper=float(upper),
             stiffness=float(model.tendon_stiffness[number]),
             rest=(shortest, longest),
             damping=float(

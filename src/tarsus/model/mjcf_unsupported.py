@@ -24,7 +24,6 @@ from tarsus.model.mjcf_actuators import (
 )
 from tarsus.model.mjcf_contacts import find_colliding_geoms, geom_name
 from tarsus.model.mjcf_equalities import (
-    find_rigid_tendons,
     find_simulated_equalities,
 )
 from tarsus.model.mjcf_schema import MJCF
@@ -168,14 +167,12 @@ def _find_gravity_compensated(model: Any) -> Elements:
 
 def _find_tendons(model: Any) -> Elements:
     """Find tendons with an effect on motion that is not simulated."""
-    limited = np.array(model.tendon_limited, dtype=bool)
-    limited[sorted(find_rigid_tendons(model))] = False
-    acting, fixed = limited.copy(), find_fixed_tendons(model)
+    acting = np.array(model.tendon_limited, dtype=bool)
     for field in ("stiffness", "stiffnesspoly", "damping", "dampingpoly", "frictionloss"):
         acting |= _find_nonzero(model, f"tendon_{field}", model.ntendon)
     for tendon in range(model.ntendon):
         acting[tendon] |= bool(find_tendon_actuators(model, tendon))
-    acting[fixed] = limited[fixed]
+    acting[find_fixed_tendons(model)] = False
     acting |= _find_nonzero(model, "tendon_armature", model.ntendon)
     return _name_tendons(model, np.flatnonzero(acting))
 
@@ -256,8 +253,10 @@ def _find_limited_balls(model: Any) -> Elements:
 
 
 def _find_limit_margins(model: Any) -> Elements:
-    return _name_joints(
-        model, np.flatnonzero(_find_limited_joints(model) & (np.array(model.jnt_margin) != 0))
+    joints = _find_limited_joints(model) & (np.array(model.jnt_margin) != 0)
+    tendons = np.array(model.tendon_limited, dtype=bool) & (np.array(model.tendon_margin) != 0)
+    return _join(
+        _name_joints(model, np.flatnonzero(joints)), _name_tendons(model, np.flatnonzero(tendons))
     )
 
 
@@ -271,7 +270,10 @@ def _find_soft_joints(model: Any) -> Elements:
     joints |= set(np.array(model.dof_jntid)[rough & ~_is_default(in_friction)].tolist())
     rough_tendons = np.array(model.tendon_frictionloss) > 0
     of_tendons = np.hstack([model.tendon_solref_fri, model.tendon_solimp_fri])
-    tendons = np.flatnonzero(rough_tendons & ~_is_default(of_tendons))
+    limited = np.array(model.tendon_limited, dtype=bool)
+    at_range = np.hstack([model.tendon_solref_lim, model.tendon_solimp_lim])
+    soft_tendons = rough_tendons & ~_is_default(of_tendons)
+    tendons = np.flatnonzero(soft_tendons | (limited & ~_is_default(at_range)))
     soft = _join(_name_joints(model, joints), _name_tendons(model, tendons))
     return Elements.some_of(soft.names)
 
@@ -352,7 +354,7 @@ UNSUPPORTED: dict[str, UnsupportedFeature] = {
     ),
     "mocap-bodies-ignored": UnsupportedFeature("mocap bodies are ignored", _find_mocap_bodies),
     "tendons-ignored": UnsupportedFeature(
-        "spatial tendons, and limits and armature of tendons are ignored",
+        "spatial tendons, and the armature of tendons, are ignored",
         _find_tendons,
     ),
     "gravity-compensation-ignored": UnsupportedFeature(
@@ -388,7 +390,7 @@ UNSUPPORTED: dict[str, UnsupportedFeature] = {
         "limits of ball joints are ignored", _find_limited_balls
     ),
     "limit-margins-ignored": UnsupportedFeature(
-        "margins of joint limits are ignored", _find_limit_margins
+        "margins of the limits of joints and tendons are ignored", _find_limit_margins
     ),
     "joint-softness-ignored": UnsupportedFeature(
         "the softness of joint limits and dry friction (solreflimit, solreffriction and the like)"

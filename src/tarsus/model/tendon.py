@@ -1,4 +1,4 @@
-"""Fixed tendons: linear combinations of joint coordinates with actuators, springs and dampers."""
+"""Fixed tendons: linear combinations of joint coordinates with actuators, springs and limits."""
 
 from __future__ import annotations
 
@@ -22,6 +22,8 @@ class Tendon:
         Unique among tendons and joints.
     terms
         Names of hinges and slides, with their coefficients c.
+    lower, upper
+        Range of the length, in rad or m.
     stiffness
         Stiffness of a spring, in N/m or N m/rad.
     rest
@@ -34,6 +36,8 @@ class Tendon:
 
     name: str
     terms: tuple[tuple[str, float], ...]
+    lower: float = -np.inf
+    upper: float = np.inf
     stiffness: float = 0.0
     rest: tuple[float, float] = (0.0, 0.0)
     damping: float = 0.0
@@ -41,8 +45,9 @@ class Tendon:
 
     @property
     def is_passive(self) -> bool:
-        """Whether it has a spring, damping or dry friction."""
-        return bool(self.stiffness or self.damping or self.dry_friction)
+        """Whether it has limits, a spring, damping or dry friction."""
+        limited = np.isfinite([self.lower, self.upper]).any()
+        return bool(limited or self.stiffness or self.damping or self.dry_friction)
 
 
 def check_tendons(tendons: tuple[Tendon, ...], kinds: Mapping[str, str]) -> None:
@@ -90,6 +95,12 @@ def check_tendons(tendons: tuple[Tendon, ...], kinds: Mapping[str, str]) -> None
                     f"tendon {tendon.name!r}: the {what} must be finite and >= 0, not {value}.",
                     tendon.name,
                 )
+        if not tendon.lower <= tendon.upper:
+            raise InvalidModel(
+                f"tendon {tendon.name!r}: the lower limit {tendon.lower} is above the upper limit"
+                f" {tendon.upper}.",
+                tendon.name,
+            )
         if not (np.isfinite(tendon.rest).all() and tendon.rest[0] <= tendon.rest[1]):
             raise InvalidModel(
                 f"tendon {tendon.name!r}: the relaxed lengths must be finite, the shortest first,"

@@ -93,7 +93,7 @@ def to_mjcf(
         SubElement(world, "geom", {"name": "floor"} | plane)
     bodies = [world, *_add_bodies(world, mechanism, joint_limits, friction)]
     add_constraints(root, bodies, mechanism, dt, numbers)
-    add_tendons(root, mechanism)
+    add_tendons(root, mechanism, joint_limits)
     _add_motors(SubElement(root, "actuator"), mechanism)
     for body in mechanism.bodies:
         if body.joint.friction:
@@ -199,14 +199,17 @@ def _add_motors(parent: Element, mechanism: Mechanism) -> None:
         SubElement(parent, "motor", row)
 
 
-def add_tendons(root: Element, mechanism: Mechanism) -> None:
-    """Add the tendons of a mechanism to an MJCF model."""
+def add_tendons(root: Element, mechanism: Mechanism, limits: bool) -> None:
+    """Add the tendons of a mechanism to an MJCF model, with their limits if these are enforced."""
     if not mechanism.tendons:
         return
     found = root.find("tendon")
     parent = SubElement(root, "tendon") if found is None else found
     for tendon in mechanism.tendons:
         row = {"name": tendon.name}
+        if limits and np.isfinite([tendon.lower, tendon.upper]).any():
+            row["limited"] = "true"
+            row["range"] = numbers(np.clip([tendon.lower, tendon.upper], -NO_LIMIT, NO_LIMIT))
         if tendon.stiffness:
             row |= {
                 "stiffness": repr(float(tendon.stiffness)),

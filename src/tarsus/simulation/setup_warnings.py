@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from tarsus import registry
 from tarsus.contact.base import ForceLaw, Law
-from tarsus.dynamics.coordinates import loop_position_function
+from tarsus.dynamics import dependent_coordinates
 from tarsus.dynamics.loop_closure import apply_couplings
 from tarsus.dynamics.tendons import DRY_FRICTION_SPEED
 from tarsus.errors import IncompatibleOptions, WarningRecord, join_names
@@ -32,7 +32,7 @@ from tarsus.simulation.stable_steps import falling_warnings, stability_warnings,
 from tarsus.simulation.step_program import Plan
 from tarsus.stepping.base import Scene, stepper_names
 from tarsus.stepping.joint_states import RETURN_RATE
-from tarsus.stepping.lockable_joints import find_lockable_joints, lockable_loop_joints
+from tarsus.stepping.lockable_joints import find_lockable_joints, lockable_dependents
 from tarsus.terrain.plane import Plane
 from tarsus.terrain.world import World
 
@@ -243,17 +243,17 @@ def limit_excess_warnings(plan: Plan, q: NDArray[np.float64]) -> list[WarningRec
     scene, mechanism = plan.scene, plan.scene.mechanism
     if not scene.limits:
         return []
-    # positions of joints in the tree and in loops
+    # positions of joints in the tree, and dependent coordinates
     names, places = mechanism.joint_names, [s.start for s in mechanism.u_slices]
-    closing = lockable_loop_joints(scene)
-    middles = tuple((row.loop, row.branch_center) for row in closing)
-    loops = np.array(loop_position_function(mechanism, middles)(q.T)) if middles else np.zeros(0)
-    loops = loops.reshape(len(middles), *q.shape[:-1])
-    bounded = [row for row in find_lockable_joints(scene) if row.loop < 0 and row.is_bounded]
+    others, named = lockable_dependents(scene), dependent_coordinates.names(mechanism)
+    centers, values = tuple((row.dependent, row.branch_center) for row in others), np.zeros(0)
+    if centers:
+        values = np.array(dependent_coordinates.position_function(mechanism, centers)(q.T))
+    values = values.reshape(len(centers), *q.shape[:-1])
+    bounded = [row for row in find_lockable_joints(scene) if row.dependent < 0 and row.is_bounded]
     positions = [(names[places.index(row.u)], row, q[..., row.q]) for row in bounded]
     positions += [
-        (mechanism.loops[row.loop].joint.name, row, indices)
-        for row, indices in zip(closing, loops, strict=True)
+        (named[row.dependent], row, indices) for row, indices in zip(others, values, strict=True)
     ]
     # joints beyond their limits
     beyond = [
@@ -275,7 +275,7 @@ def limit_excess_warnings(plan: Plan, q: NDArray[np.float64]) -> list[WarningRec
 
 def ignored_limit_warnings(plan: Plan) -> list[WarningRecord]:
     """Warn about limits of loop joints that are ignored."""
-    limited = {row.loop for row in lockable_loop_joints(plan.scene)}
+    limited = {row.dependent for row in lockable_dependents(plan.scene)}
     ignored = [
         loop.joint.name
         for k, loop in enumerate(plan.scene.mechanism.loops)

@@ -252,7 +252,7 @@ def step_outputs(
     bilateral = contact.bilateral
     assert bilateral is not None
     joints = joint_impulses(coupling, attempt, u, bilateral, contact.joints)
-    locked = 0 if attempt.locked is None else len(attempt.locked.loop_directions)
+    locked = 0 if attempt.locked is None else len(attempt.locked.dependent_directions)
     contact = replace(contact, bilateral=bilateral[: bilateral.numel() - locked])
     return StepOutputs(start.q, u, contact, joints=joints, coordinate_velocity=coordinate_velocity)
 
@@ -405,7 +405,7 @@ def contact_problem(
         assert coupling.constraints is not None
         G = delassus(coupling, mobility(coupling, builder, constrained=False), builder)
         free = list_triples(coupling.free_velocities(constrained=False))
-        limited = 0 if locked is None else len(locked.loop_directions)
+        limited = 0 if locked is None else len(locked.dependent_directions)
         return Bilateral(
             free,
             G,

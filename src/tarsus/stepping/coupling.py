@@ -25,7 +25,7 @@ from tarsus.stepping.base import Attempt, Scene, StepStart
 from tarsus.stepping.fast_motion import FastMotion
 from tarsus.stepping.locked_joints import BoundedJoints, LockedJoints
 
-FREE_COMPLIANCE = 1e20  # times its own mobility: compliance of a lockable loop joint that is free
+FREE_COMPLIANCE = 1e20  # times its own mobility: compliance of a free dependent coordinate
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,8 +66,8 @@ class Coupling:
     W_half
         L^-T times each row.
     constraints
-        Constraints of cut joints and loops, if any, followed by one row per lockable joint that
-        closes a loop.
+        Constraints of cut joints and loops, if any, followed by one row per lockable dependent
+        coordinate.
     G_BU
         `G_BU[b][k]` is the velocity of constraint b per impulse of row k.
     contacts
@@ -169,7 +169,7 @@ def couple_without_contacts(
     u_free = moving.select(u_free) if in_tree is None else u_free
     u_free = builder.store("u_free", u_free)
     builder.stamp("u_E")
-    if not scene.mechanism.constrained:
+    if not scene.mechanism.constrained and (locked is None or not locked.dependent_directions):
         return Coupling(factor, u_free, [], [], None, [], locking_inertia=inertia)
 
     # the constraints: directions, Delassus matrix, velocities without their impulses
@@ -182,7 +182,7 @@ def couple_without_contacts(
         back = scene.stabilization / start.dt * loop_constraints.gaps(kin)
         velocities = [g - gap for g, gap in zip(velocities, entries(back), strict=True)]
     if locked is not None:
-        directions += locked.loop_directions
+        directions += locked.dependent_directions
         velocities += entries(locked.velocity)[len(locked.indices) :]
     half_B = builder.store_all("half_B", [factor.backward(row) for row in directions])
     G_B = constraint_solve.delassus(factor, half_B, half_B)
@@ -199,9 +199,9 @@ def couple_without_contacts(
 
 
 def _with_locking_compliance(G_B: list[list[SX]], factors: list[SX]) -> list[list[SX]]:
-    """Make the rows of lockable loop joints in G_B compliant.
+    """Make the rows of lockable dependent coordinates in G_B compliant.
 
-    A locked joint is as stiff as if `inertia_factor` times its own inertia were added to it; with
+    A locked one is as stiff as if `inertia_factor` times its own inertia were added to it; with
     factor 0 it carries no load.
     """
     first = len(G_B) - len(factors)
@@ -253,7 +253,7 @@ def joint_impulses(
     u : SX
         Velocity (nu,) at the end of the step.
     bilateral : SX
-        Impulses of the constraints, those of locked loop joints last.
+        Impulses of the constraints, those of locked dependent coordinates last.
     joints : SX or None
         Impulses of joint rows, if joints are bounded.
     """
@@ -262,7 +262,7 @@ def joint_impulses(
     locked = attempt.locked
     if locked is None:
         return None
-    closing = entries(bilateral)[bilateral.numel() - len(locked.loop_directions) :]
+    closing = entries(bilateral)[bilateral.numel() - len(locked.dependent_directions) :]
     pairs = zip(entries(locked.at_limit)[len(locked.indices) :], closing, strict=True)
     loops = [ca.if_else(at_limit, impulse, 0) for at_limit, impulse in pairs]
     in_tree = locked.tree_joints

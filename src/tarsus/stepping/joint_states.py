@@ -13,14 +13,14 @@ import numpy as np
 from casadi import SX
 
 from tarsus.algebra.products import dot
-from tarsus.dynamics import coordinates, loop_constraints
+from tarsus.dynamics import dependent_coordinates
 from tarsus.dynamics.kinematics import Kinematics, kinematics
 from tarsus.program.ir.symbolic import entries, is_float64
 from tarsus.stepping.base import Scene, StepStart
 from tarsus.stepping.lockable_joints import (
     LockableJoint,
     find_lockable_joints,
-    lockable_loop_joints,
+    lockable_dependents,
 )
 
 # numbers of passes after which joints that still change are treated differently
@@ -69,7 +69,7 @@ class JointState:
     limit_factor
         Multiple of the joint's inertia that a limit adds.
     direction
-        For a joint that closes a loop: direction (nu,) with rate = direction . u.
+        For a dependent coordinate: direction (nu,) with rate = direction . u.
     """
 
     u: SX
@@ -197,15 +197,16 @@ class JointState:
 
 def joint_states(scene: Scene, q: SX, start: StepStart) -> list[JointState]:
     """Compute the states of all lockable joints at the coordinates q (nq,)."""
-    frequency, states, loops = 1 / start.dt, [], lockable_loop_joints(scene)
+    frequency, states, dependents = 1 / start.dt, [], lockable_dependents(scene)
     double = is_float64(start.dt)
     creep_rate = ca.if_else(double, CREEP_RATE, CREEP_RATE_FLOAT32)
     limit_factor = ca.if_else(double, LIMIT_FACTOR, LIMIT_FACTOR_FLOAT32)
-    directions, loop_positions = loop_motions(scene, q, start.u, loops) if loops else ([], {})
+    kin = kinematics(scene.mechanism, q, start.u) if dependents else None
+    directions, positions = dependent_motions(kin, dependents)
     for joint in find_lockable_joints(scene):
-        direction = directions[joint.loop] if joint.loop >= 0 else None
+        direction = directions[joint.dependent] if joint.dependent >= 0 else None
         u = start.u[joint.u] if direction is None else dot(direction, entries(start.u))
-        position = q[joint.q] if direction is None else loop_positions[joint.loop]
+        position = q[joint.q] if direction is None else positions[joint.dependent]
         rates = dict[int, SX]()
         for sign, limit in ((-1, joint.lower), (1, joint.upper)):
             if not np.isfinite(limit):
@@ -226,28 +227,40 @@ def joint_states(scene: Scene, q: SX, start: StepStart) -> list[JointState]:
     return states
 
 
-def loop_motions(
-    scene: Scene, q: SX, u: SX, loops: list[LockableJoint]
+def dependent_motions(
+    kin: Kinematics | None, dependents: list[LockableJoint]
 ) -> tuple[list[list[SX]], dict[int, SX]]:
-    """Compute directions (nu,) of all loop joints, and positions, rad or m, of the given ones."""
-    kin = kinematics(scene.mechanism, q, u)
-    centers = {joint.loop: joint.branch_center for joint in loops}
-    positions = zip(centers, coordinates.loop_positions(kin, centers), strict=True)
-    return loop_constraints.rate_rows(kin), dict(positions)
+    """Compute directions (nu,) of all dependent coordinates, and the positions of the given ones.
+
+    Positions are in rad or m. Without any, `kin` is not needed.
+    """
+    if kin is None or not dependents:
+        return [], {}
+    centers = {joint.dependent: joint.branch_center for joint in dependents}
+    positions = dependent_coordinates.positions(kin, centers)
+    return dependent_coordinates.rate_rows(kin), dict(zip(centers, positions, strict=True))
 
 
 def limit_springs(scene: Scene, kin: Kinematics, M: SX) -> SX:
     """Compute the force (nu,) of limits at an instant, for steppers that compute forces.
 
     Each limit is a spring and damper, critically damped with the joint's own inertia in M (nu, nu),
-    that does not pull.
+    that does not pull. The inertia of a tendon is the one that its joints have if each is alone.
     """
     force = SX.zeros(scene.mechanism.nu)
+    directions, positions = dependent_motions(kin, lockable_dependents(scene))
     for joint in find_lockable_joints(scene):
+        row = SX(scene.mechanism.nu, 1)
+        if joint.dependent < 0:
+            row[joint.u] = 1
+            position, inertia = kin.q[joint.q], M[joint.u, joint.u]
+        else:
+            row = ca.vertcat(*directions[joint.dependent])
+            position, inertia = positions[joint.dependent], 1 / ca.dot(row * row, 1 / ca.diag(M))
+        rate = ca.dot(row, kin.u)
         for sign, limit in ((-1, joint.lower), (1, joint.upper)):
             if np.isfinite(limit):
-                beyond, rate = sign * (kin.q[joint.q] - limit), sign * kin.u[joint.u]
-                time, inertia = LIMIT_SPRING_TIME, M[joint.u, joint.u]
-                push = inertia * (beyond / time + 2 * rate) / time
-                force[joint.u] -= sign * ca.if_else(beyond > 0, ca.fmax(push, 0), 0)
+                beyond, outward, time = sign * (position - limit), sign * rate, LIMIT_SPRING_TIME
+                push = inertia * (beyond / time + 2 * outward) / time
+                force -= row * (sign * ca.if_else(beyond > 0, ca.fmax(push, 0), 0))
     return force

@@ -40,7 +40,7 @@ from tarsus.stepping.lockable_joints import (
     find_lockable_joints,
     friction_indices,
     impulse_count,
-    lockable_loop_joints,
+    lockable_dependents,
     without_dry_friction,
 )
 from tarsus.stepping.locked_joints import BoundedJoints, LockedJoints
@@ -76,14 +76,14 @@ def step_with_joints(scene: Scene, q: SX, start: StepStart, builder: Builder) ->
         Traces the loop over attempts.
     """
     joints = joint_states(scene, q, start)
-    if friction_indices(scene) or lockable_loop_joints(scene):
+    if friction_indices(scene) or lockable_dependents(scene):
         joints = builder.store_all("joints", joints)
     free = replace(scene, mechanism=without_dry_friction(scene))
     braking = dry_friction_damping(scene, start.u)
     robot = assemble.evaluate(free, q, start, builder, braking)
     if not joints:
         return assemble.velocity_step(scene, robot, start, Attempt(), builder)
-    indices = [joint.u for joint in find_lockable_joints(scene) if joint.loop < 0]
+    indices = [joint.u for joint in find_lockable_joints(scene) if joint.dependent < 0]
     with_friction = friction_indices(scene)
     directions = [joint.direction for joint in joints if joint.direction is not None]
     cuts = np.cumsum([0, *(1 if joint.friction is None else 3 for joint in joints)]).tolist()

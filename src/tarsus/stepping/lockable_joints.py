@@ -1,4 +1,4 @@
-"""Joints that limits or dry friction may lock, and where their impulses act.
+"""Joints and tendons that limits or dry friction may lock, and where their impulses act.
 
 `joint_states` gives the rates that a step allows them, `joints` solves a step under all of them.
 """
@@ -12,7 +12,7 @@ import numpy as np
 from casadi import SX
 from numpy.typing import NDArray
 
-from tarsus.dynamics import loop_constraints
+from tarsus.dynamics import dependent_coordinates
 from tarsus.dynamics.free_motion import dissipation
 from tarsus.dynamics.kinematics import Kinematics
 from tarsus.dynamics.transmission import scatter
@@ -27,18 +27,19 @@ QUARTER_TURN = 0.5 * np.pi  # rad
 
 @dataclass(frozen=True)
 class LockableJoint:
-    """Hinge or slide with limits, or an axis of any joint with dry friction.
+    """Hinge, slide or tendon with limits, or an axis of any joint with dry friction.
 
     Attributes
     ----------
     q, u
-        Index in q and in u; -1 for a joint that closes a loop.
+        Index in q and in u; -1 for a dependent coordinate.
     lower, upper
         Range, rad or m.
     friction
         Dry friction, N m or N.
-    loop
-        Number among the joints that close loops, which have no q and u; -1 for a joint of the tree.
+    dependent
+        Number among the dependent coordinates (`dynamics.dependent_coordinates`), which are not
+        entries of q; -1 for a joint of the tree.
     has_friction
         Whether the joint has dry friction, whose value may be a symbol.
     """
@@ -48,7 +49,7 @@ class LockableJoint:
     lower: float
     upper: float
     friction: float
-    loop: int = -1
+    dependent: int = -1
     has_friction: bool = False
 
     @property
@@ -81,11 +82,11 @@ def find_lockable_joints(scene: Scene) -> list[LockableJoint]:
                 LockableJoint(q.start, k, lower, upper, friction, has_friction=has_friction)
                 for k in range(u.start, u.stop)
             ]
-    return joints + lockable_loop_joints(scene)
+    return joints + lockable_dependents(scene)
 
 
-def lockable_loop_joints(scene: Scene) -> list[LockableJoint]:
-    """List the joints that close loops and have limits, if limits are simulated.
+def lockable_dependents(scene: Scene) -> list[LockableJoint]:
+    """List the loop joints and tendons that have limits, if limits are simulated.
 
     A hinge whose range is a full turn or more has none.
     """
@@ -97,6 +98,9 @@ def lockable_loop_joints(scene: Scene) -> list[LockableJoint]:
         full_turn = joint.upper - joint.lower >= 4 * QUARTER_TURN
         if not (turns and np.isfinite(limits).all() and full_turn):
             joints.append(LockableJoint(-1, -1, joint.lower, joint.upper, 0.0, k))
+    for k, tendon in enumerate(scene.mechanism.tendons, len(scene.mechanism.loops)):
+        if scene.limits and np.isfinite([tendon.lower, tendon.upper]).any():
+            joints.append(LockableJoint(-1, -1, tendon.lower, tendon.upper, 0.0, k))
     return joints
 
 
@@ -128,13 +132,13 @@ def friction_indices(scene: Scene) -> list[int]:
 def impulse_locations(scene: Scene) -> tuple[list[int], list[int], list[int]]:
     """Find the locations in which the reported impulses act.
 
-    These are the indices in u of the limits of tree joints, the numbers of the loop joints with
-    limits, and the indices in u of tree joints with dry friction.
+    These are the indices in u of the limits of tree joints, the numbers of the dependent
+    coordinates with limits, and the indices in u of tree joints with dry friction.
     """
-    tree = [joint for joint in find_lockable_joints(scene) if joint.loop < 0]
-    loops = [joint.loop for joint in lockable_loop_joints(scene)]
+    tree = [joint for joint in find_lockable_joints(scene) if joint.dependent < 0]
+    dependents = [joint.dependent for joint in lockable_dependents(scene)]
     with_friction = [joint.u for joint in tree if joint.has_friction]
-    return [joint.u for joint in tree], loops, with_friction
+    return [joint.u for joint in tree], dependents, with_friction
 
 
 def impulse_count(scene: Scene) -> int:
@@ -144,14 +148,14 @@ def impulse_count(scene: Scene) -> int:
 
 def generalized_impulses(scene: Scene, impulse: SX, kin: Kinematics) -> tuple[SX, SX]:
     """Convert reported impulses to those of limits (nu,) and of dry friction (nu,)."""
-    (limited, loops, braked), mechanism = impulse_locations(scene), scene.mechanism
-    cuts = np.cumsum([0, len(limited), len(loops), len(braked)]).tolist()
-    limits, closing, friction = ca.vertsplit(impulse, cuts)
+    (limited, dependents, braked), mechanism = impulse_locations(scene), scene.mechanism
+    cuts = np.cumsum([0, len(limited), len(dependents), len(braked)]).tolist()
+    limits, others, friction = ca.vertsplit(impulse, cuts)
     total = scatter(mechanism.nu, limited, limits)
-    if loops:
-        directions = loop_constraints.rate_rows(kin)
-        for k, closing_impulse in zip(loops, entries(closing), strict=True):
-            total += ca.vertcat(*directions[k]) * closing_impulse
+    if dependents:
+        directions = dependent_coordinates.rate_rows(kin)
+        for k, along in zip(dependents, entries(others), strict=True):
+            total += ca.vertcat(*directions[k]) * along
     return total, scatter(mechanism.nu, braked, friction)
 
 
@@ -159,11 +163,11 @@ def split_recorded(scene: Scene, impulse: Array) -> tuple[Array, Array, Array]:
     """Split recorded impulses (..., impulse_count) by their origin.
 
     Returns those of limits and of dry friction in the tree, both (..., nu), and those of the limits
-    of loop joints (..., number of `lockable_loop_joints`).
+    of dependent coordinates (..., number of `lockable_dependents`).
     """
-    (limited, loops, braked), recorded = impulse_locations(scene), np.asarray(impulse)
+    (limited, dependents, braked), recorded = impulse_locations(scene), np.asarray(impulse)
     limits, friction = np.zeros((2, *recorded.shape[:-1], scene.mechanism.nu))
-    first_friction = len(limited) + len(loops)
+    first_friction = len(limited) + len(dependents)
     limits[..., limited] = recorded[..., : len(limited)]
     friction[..., braked] = recorded[..., first_friction:]
     return limits, friction, recorded[..., len(limited) : first_friction]

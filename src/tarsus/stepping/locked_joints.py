@@ -31,8 +31,8 @@ class LockedJoints:
         Shape (m,): 1 where a limit locks the joint, else 0.
     with_friction : list of int
         Indices, among the m joints, of those with dry friction.
-    loop_directions : list
-        Directions (nu,) of the joints that close loops.
+    dependent_directions : list
+        Directions (nu,) of the dependent coordinates.
     """
 
     indices: list[int]
@@ -42,7 +42,7 @@ class LockedJoints:
     friction: SX
     at_limit: SX
     with_friction: list[int]
-    loop_directions: list[list[SX]] = field(default_factory=list)
+    dependent_directions: list[list[SX]] = field(default_factory=list)
 
     @property
     def tree_joints(self) -> LockedJoints | None:
@@ -52,7 +52,7 @@ class LockedJoints:
             return None
         names = "inertia_factor", "added_inertia", "velocity", "friction", "at_limit"
         in_tree = {name: getattr(self, name)[:n] for name in names}
-        return replace(self, loop_directions=[], **in_tree)
+        return replace(self, dependent_directions=[], **in_tree)
 
 
 @dataclass(frozen=True, eq=False)

@@ -478,9 +478,11 @@ def test_a_tendon_with_a_short_range_is_a_differential() -> None:
     assert np.isclose(30 * (0.4 - left), 0.25 * moment, rtol=1e-6)
 
 
-def test_a_tendon_with_a_long_range_is_reported() -> None:
-    with warned("tendons-ignored", "waist"):
-        assert not read_mjcf(DIFFERENTIAL.format("-.5 .5")).couplings
+def test_a_tendon_with_a_long_range_has_limits() -> None:
+    mechanism = read_mjcf(DIFFERENTIAL.format("-.5 .4"))
+    assert not mechanism.couplings
+    assert [(t.name, t.lower, t.upper) for t in mechanism.tendons] == [("waist", -0.5, 0.4)]
+    assert not read_mjcf(DIFFERENTIAL.format("-.05 .04")).tendons
 
 
 def test_play_that_a_coupling_ignores_is_warned_of() -> None:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.io import netcdf_file
 
 from tarsus.contact.base import Law
-from tarsus.dynamics import loop_constraints
+from tarsus.dynamics import dependent_coordinates, loop_constraints
 from tarsus.errors import InvalidFile, WarningRecord, join_names
 from tarsus.files import atomic_write, is_file, missing_file_error
 from tarsus.model.mechanism import Mechanism
@@ -30,7 +30,7 @@ from tarsus.simulation.recording.observed_steps import observe_steps
 from tarsus.simulation.step_program import Plan
 from tarsus.stepping.base import FAST_TURN_ANGLE
 from tarsus.stepping.flight import TERMS_VELOCITY
-from tarsus.stepping.lockable_joints import lockable_loop_joints, split_recorded
+from tarsus.stepping.lockable_joints import lockable_dependents, split_recorded
 
 Array = NDArray[Any]
 T = TypeVar("T", float, None)
@@ -136,9 +136,10 @@ def _build_joint_variables(
         single = worlds.target.bits == 32
         off = friction_residual(rubbing, (limits, friction), records["u"], single)
         values["joint_friction_residual"] = (each, off)
-    # loop joints
+    # loop joints and tendons
     if closing.shape[-1]:
-        names = [scene.mechanism.loops[row.loop].joint.name for row in lockable_loop_joints(scene)]
+        known = dependent_coordinates.names(scene.mechanism)
+        names = [known[row.dependent] for row in lockable_dependents(scene)]
         values["force_loop_limit"] = ((*each, "loop_joint"), closing)
         values["loop_joint"] = ("loop_joint", names)
     return values

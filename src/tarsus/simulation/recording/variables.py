@@ -133,7 +133,10 @@ JOINT_VARIABLES = {  # of robots whose joints have limits or dry friction alone
         "N m, N",
         "largest violation of a joint's dry friction law, at rest or in motion",
     ),
-    "force_loop_limit": ("N m, N", "force of loop joint limits, mean over the step"),
+    "force_loop_limit": (
+        "N m, N",
+        "force of the limits of loop joints and tendons, mean over the step",
+    ),
 }
 
 LOOP_VARIABLES = {  # of robots with cut joints or closed loops alone
