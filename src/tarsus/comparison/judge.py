@@ -6,6 +6,7 @@ Only the run's arrays and the robot are needed. The expressions are those of Tar
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -86,6 +87,8 @@ def judge(
             "integrator does not apply to a log of tarsus run, which names its own; omit it.",
             "integrator",
         )
+    if not isinstance(data, xr.Dataset) and model is not None:
+        model = _with_recorded_joints(model, data)
     if has_only_states(data) and model is not None:
         data, reasons = add_mujoco_forces(data, model.origin.file, integrator)
         data = {"integrator": "Euler"} | data  # these forces need no correction
@@ -108,6 +111,21 @@ def judge(
     balanced = card["verdicts"]["equation_N"]["verdict"] in (PASS, NOT_JUDGED)
     final = balanced or isinstance(data, xr.Dataset)
     return card if final else _repeat_with_file_settings(card, arrays, model)
+
+
+def _with_recorded_joints(robot: Robot, arrays: Any) -> Robot:
+    """Return the robot with the joints of its file if the arrays are in their coordinates.
+
+    A base on slides and a ball or hinges is read as one free joint, but MuJoCo keeps its joints.
+    """
+    if not robot.merged_joints or not robot.origin.file:
+        return robot
+    options = {**robot.origin.options, "merge_base": False}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # as when the robot was read before
+        unmerged = robots.load(robot.origin.file, **options)
+    widths = [np.shape(arrays[name])[-1:] for name in ("qpos", "qvel") if name in arrays]
+    return unmerged if widths == [(unmerged.nq,), (unmerged.nu,)] else robot
 
 
 def _repeat_with_file_settings(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from tarsus.comparison.time_grid import row_spacing, steps_between
 from tarsus.comparison.trajectory import check_finite
 from tarsus.comparison.verdicts import NEEDS_FORCES
-from tarsus.errors import IncompatibleOptions, TarsusError, UnmetCondition, Unsupported
+from tarsus.errors import IncompatibleOptions, TarsusError, UnmetCondition
 from tarsus.files import is_file
 from tarsus.model.mjcf_compile import compile_model
 from tarsus.model.mjcf_source import Source
@@ -32,7 +33,7 @@ def has_only_states(run: Any) -> bool:
 
 
 def compile_mujoco_model(file: str) -> Any:
-    """Compile a robot's file in MuJoCo; raise TarsusError if MuJoCo cannot read it."""
+    """Compile a robot's file in MuJoCo as it is; raise TarsusError if MuJoCo cannot read it."""
     if not file or not is_file(Path(file)):
         raise IncompatibleOptions(
             "this run holds only states; give the MJCF file that MuJoCo simulated (--robot"
@@ -40,18 +41,9 @@ def compile_mujoco_model(file: str) -> Any:
             "robot",
         )
     try:
-        source = Source.of("", Path(file))
-        model = compile_model(source)
+        return compile_model(replace(Source.of("", Path(file)), merges_base=False))
     except TarsusError as error:
         raise error.with_context(file) from None
-    if source.base_joints:
-        raise Unsupported(
-            "states of a base on several joints"
-            f" ({', '.join(source.base_joints)}) cannot be judged: record the run with a"
-            " <freejoint>.",
-            source.base_joints[0],
-        )
-    return model
 
 
 def add_mujoco_forces(

@@ -12,7 +12,8 @@ import numpy as np
 
 from tarsus.model.mechanism import Mechanism
 
-IGNORED_FIELDS = ("notes", "unsupported", "timestep", "visuals")  # without effect on the motion
+# without effect on the motion
+IGNORED_FIELDS = ("notes", "unsupported", "timestep", "visuals", "merged_joints")
 NEW_FIELDS = ("tendons",)  # hashed only if not empty: robots without them keep their hashes
 
 

@@ -338,6 +338,8 @@ class Mechanism:
         In a world of several mechanisms, the contact numbers of each file, the robot's first.
     visuals
         Visual shapes of a URDF or SDF file.
+    merged_joints
+        Joints of the file on which the base moves freely, read as one free joint.
     """
 
     name: str
@@ -364,6 +366,7 @@ class Mechanism:
     timestep: float | None = None
     files: tuple[FileNumbers, ...] = ()
     visuals: tuple[Visual, ...] = ()
+    merged_joints: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "keyframes", Keyframes(self.keyframes))

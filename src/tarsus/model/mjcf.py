@@ -75,6 +75,7 @@ def read_mjcf(
     height: float | None = None,
     asset_folders: Sequence[str | Path] = (),
     driven: Sequence[str] | None = None,
+    merge_base: bool = True,
 ) -> Mechanism:
     """Read an MJCF file.
 
@@ -91,6 +92,9 @@ def read_mjcf(
     driven
         Names of the joints with motors. By default these are the joints with an actuator; if a
         file with a moving base has none, all hinges and slides without a spring.
+    merge_base
+        Read three slides and a ball or three hinges, on which the base moves freely, as one free
+        joint.
 
     Returns
     -------
@@ -108,6 +112,7 @@ def read_mjcf(
     file, fallback = (path.name, path.stem) if path else ("MJCF text", "mechanism")
     with add_file_to_errors(file, path):
         mjcf = Source.of(text, path, asset_folders)
+        mjcf.merges_base = merge_base
         try:
             model = compile_model(mjcf)
         except UnknownName as error:
@@ -188,6 +193,7 @@ def _build_mechanism(model: Any, source: Source, report: Report, fallback_name: 
         loops=loops,
         couplings=coupled,
         tendons=read_tendons(model, find_rigid_tendons(model)),
+        merged_joints=tuple(source.base_joints),
     )
 
 

@@ -151,7 +151,7 @@ def _compile_with_stand_ins(
     assets = source.assets | {name: _create_stand_in(name, size) for name in source.missing}
     try:
         model = mujoco.MjModel.from_xml_string(source.text, assets)
-        joints = find_base_joints(model)
+        joints = find_base_joints(model) if source.merges_base else []
         if not joints and edit is None:
             return model
         spec = mujoco.MjSpec.from_string(source.text, include=assets, assets=assets)

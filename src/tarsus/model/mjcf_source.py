@@ -59,8 +59,10 @@ class Source:
         Names of the meshes among them.
     obsolete
         Attributes of older MuJoCo versions that are ignored, as they are written.
+    merges_base
+        Whether joints on which the base moves freely are merged into a free joint.
     base_joints
-        Names of the base's joints if they are merged into a free joint; set by compilation.
+        Names of the joints that are merged; set by compilation.
     """
 
     document: Document
@@ -70,6 +72,7 @@ class Source:
     missing: dict[str, str] = field(default_factory=dict)
     missing_meshes: set[str] = field(default_factory=set)
     obsolete: list[str] = field(default_factory=list)
+    merges_base: bool = True
     base_joints: list[str] = field(default_factory=list)
 
     @staticmethod

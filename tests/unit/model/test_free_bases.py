@@ -5,14 +5,14 @@ from __future__ import annotations
 import mujoco
 import numpy as np
 import pytest
-from helpers.refused import refused
 from helpers.warned import warned
 
+import tarsus
 from tarsus import Simulation
-from tarsus.comparison.states import compile_mujoco_model
+from tarsus.comparison.trajectory import log_to_arrays
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import Unsupported
 from tarsus.model.mjcf import read_mjcf
+from tarsus.mujoco_runs.recorder import Recorder
 
 SLIDES = """<joint name="bx" type="slide" axis="1 0 0"/><joint name="by" type="slide" axis="0 1 0"/>
 <joint name="bz" type="slide" axis="0 0 1" ref=".4"/>"""
@@ -74,7 +74,33 @@ def test_a_base_that_is_held_or_driven_keeps_its_joints(base: str, motors: str) 
     assert not read_mjcf(file(base, motors=motors + MOTOR.format("swing"))).floating
 
 
-def test_states_of_merged_joints_are_not_judged(tmp_path) -> None:
+@pytest.mark.parametrize("turning", [BALL, HINGES])
+@pytest.mark.filterwarnings("ignore::tarsus.errors.TarsusWarning")
+def test_runs_of_mujoco_on_the_joints_of_the_file_are_judged(turning: str, tmp_path) -> None:
+    """MuJoCo keeps the joints; momentum and energy balance in their coordinates."""
+    text = file(SLIDES + turning).replace("<body ", '<geom type="plane" size="0 0 1"/><body ', 1)
+    (tmp_path / "r.xml").write_text(text)
+    model = mujoco.MjModel.from_xml_string(text)
+    data = mujoco.MjData(model)
+    data.qvel[:] = [0.3, 0.1, 0.0, 0.5, -1.0, 0.8, 2.0]
+    recorder = Recorder(model, data)
+    for k in range(300):
+        data.ctrl[:] = 0.1 * np.sin(0.01 * k)
+        mujoco.mj_step(model, data)
+        recorder.record()
+    run = recorder.arrays()
+    ctrl = 0.1 * np.sin(0.01 * np.maximum(np.arange(301) - 1, 0))[:, None]
+    states = {name: run[name] for name in ("time", "qpos", "qvel")} | {"ctrl": ctrl}
+    for recorded in (run, states):
+        card = tarsus.judge(recorded, tmp_path / "r.xml")
+        assert card["normal_force_max"] > 0 and not card["not_judged"]
+        assert {card["verdicts"][name]["verdict"] for name in ("equation_N", "energy")} == {"pass"}
+
+
+@pytest.mark.filterwarnings("ignore::tarsus.errors.TarsusWarning")
+def test_runs_on_the_merged_joint_are_judged_too(tmp_path) -> None:
     (tmp_path / "r.xml").write_text(file(SLIDES + HINGES))
-    with refused(Unsupported, "bx"):
-        compile_mujoco_model(str(tmp_path / "r.xml"))
+    robot = tarsus.load(tmp_path / "r.xml")
+    log = Simulation(robot, controller=None).run(0.1)
+    card = tarsus.judge(log_to_arrays(log, robot), robot)
+    assert card["verdicts"]["equation_N"]["verdict"] == "pass"
