@@ -87,8 +87,7 @@ def judge(
             "integrator does not apply to a log of tarsus run, which names its own; omit it.",
             "integrator",
         )
-    if not isinstance(data, xr.Dataset) and model is not None:
-        model = _with_recorded_joints(model, data)
+    model = None if model is None else _with_recorded_joints(model, data)
     if has_only_states(data) and model is not None:
         data, reasons = add_mujoco_forces(data, model.origin.file, integrator)
         data = {"integrator": "Euler"} | data  # these forces need no correction
@@ -113,18 +112,18 @@ def judge(
     return card if final else _repeat_with_file_settings(card, arrays, model)
 
 
-def _with_recorded_joints(robot: Robot, arrays: Any) -> Robot:
-    """Return the robot with the joints of its file if the arrays are in their coordinates.
+def _with_recorded_joints(robot: Robot, run: Any) -> Robot:
+    """Return the robot with the joints of its file if a run's arrays are in their coordinates.
 
     A base on slides and a ball or hinges is read as one free joint, but MuJoCo keeps its joints.
     """
-    if not robot.merged_joints or not robot.origin.file:
+    if not robot.merged_joints or not robot.origin.file or isinstance(run, xr.Dataset):
         return robot
     options = {**robot.origin.options, "merge_base": False}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # as when the robot was read before
         unmerged = robots.load(robot.origin.file, **options)
-    widths = [np.shape(arrays[name])[-1:] for name in ("qpos", "qvel") if name in arrays]
+    widths = [np.shape(run[name])[-1:] for name in ("qpos", "qvel") if name in run]
     return unmerged if widths == [(unmerged.nq,), (unmerged.nu,)] else robot
 
 

@@ -5,15 +5,16 @@ a factor and damps the inertia I that the joint turns: kp = STIFFNESS_RATIO k_g,
 DAMPING_RATIO sqrt(kp I), independently for each joint (Siciliano 2009, chapter 8). k_g is m g l of
 what the joint supports, at the distance l from its axis. For a joint between the ground and the
 trunk it is at least one foot's share of m g h, because the robot tips over its feet like an
-inverted pendulum. A joint whose axis passes through the center of mass of what it supports still
-gets a minimum stiffness.
+inverted pendulum. A motor that drives joints through closed loops or mimic joints also gets their
+load, by the square of the gear ratio. A joint whose axis passes through the center of mass of what
+it supports still gets a minimum stiffness.
 
 A torque is constant over a step, so damping larger than the inertia over dt would reverse the
 velocity. The least inertia seen by the joints is that in the air, M^-1 of the whole robot (a foot
 on the ground only adds to it). Hence the eigenvalues of dt M^-1 kd stay below MAX_DAMPING and those
-of dt^2 M^-1 kp below MAX_STIFFNESS. With closed loops, M^-1 is the inverse of M + dt D under the
-loop constraints, where D is the joints' damping. (A mode with the values d and a is stable with the
-midpoint stepper if a / 2 < d < 2.)
+of dt^2 M^-1 kp below MAX_STIFFNESS. With closed loops or mimic joints, M^-1 is the inverse of
+M + dt D under their constraints, where D is the joints' damping. (A mode with the values d and a is
+stable with the midpoint stepper if a / 2 < d < 2.)
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ LOCKED_MOBILITY = 1e-9  # mobility of a locked mode, relative to the largest
 SLIDE_SAG = 0.1  # m: sag under the load of a slide at a stiffness equal to gravity's
 STIFF_FREQUENCY = 25.0  # rad/s: least natural frequency of a stiff joint
 MIN_FREQUENCY = 2.5  # rad/s: least natural frequency of the others
+MIN_RATIO = 1e-6  # smaller gear ratios are round-off
 SATURATION_ERROR = 0.1  # rad: smallest error that may saturate a motor
 
 
@@ -104,7 +106,8 @@ def size_gains(
     kin, indices = kinematics(mechanism, SX(q)), actuated_indices(mechanism)[1]
     M = np.array(DM(crba.mass_matrix(kin, rnea.body_inertias(mechanism))))
     mobility = _mobility(kin, M, dt)[np.ix_(indices, indices)].astype(float)
-    pull, inertia = (load[indices] for load in _loads(kin, np.diag(M), feet))
+    loads = np.array(_loads(kin, np.diag(M), feet))
+    pull, inertia = loads[:, indices] + loads @ _squared_ratios(kin, indices)
     frequency = np.full(len(pull), MIN_FREQUENCY)
     frequency[list(stiff)] = STIFF_FREQUENCY
     pull = np.maximum(pull, inertia * frequency**2 / STIFFNESS_RATIO)
@@ -126,9 +129,9 @@ def size_gains(
 
 
 def _mobility(kin: Kinematics, M: Array, dt: float) -> Array:
-    """Compute M^-1, with closed loops under their constraints and with the joints' damping."""
+    """Compute M^-1, with loops and mimic joints under their constraints and with joint damping."""
     mechanism = kin.mechanism
-    if not mechanism.loops:
+    if not mechanism.constrained:
         return np.asarray(np.linalg.inv(M), dtype=np.float64)
     full_inertia, W = (np.array(DM(part)) for part in effective_mass.inertia_and_constraints(kin))
     damping = np.concatenate(
@@ -176,6 +179,30 @@ def _loads(kin: Kinematics, diagonal: Array, feet: Sequence[Candidate]) -> tuple
             inertia[mechanism.u_slices[i]] += share * height**2
         pull[mechanism.u_slices[i]] = load
     return pull, inertia
+
+
+def _squared_ratios(kin: Kinematics, indices: Sequence[int]) -> Array:
+    """Compute the squared gear ratio from each joint (nu,) to each motor, shape (nu, n).
+
+    It is nonzero for a joint that follows a motor through closed loops or mimic joints, and that
+    the motor does not carry in the tree, such as a knee behind a linkage. Springs are locked.
+    """
+    mechanism = kin.mechanism
+    ratios = np.zeros((mechanism.nu, len(indices)))
+    if not mechanism.constrained:
+        return ratios
+    bodies = [k for k, body in enumerate(mechanism.bodies) for _ in range(body.joint.nu)]
+    passive = [
+        i
+        for i, k in enumerate(bodies)
+        if i not in indices and not mechanism.bodies[k].joint.has_spring
+    ]
+    W = np.array(DM(effective_mass.inertia_and_constraints(kin)[1]))
+    ratios[passive] = -np.linalg.pinv(W[:, passive], rcond=MIN_RATIO) @ W[:, list(indices)]
+    for column, motor in enumerate(indices):
+        carried = [bodies[motor] in tree.support_path(mechanism, k) for k in bodies]
+        ratios[carried, column] = 0.0
+    return np.where(np.abs(ratios) < MIN_RATIO, 0.0, ratios) ** 2
 
 
 def _bound(values: Array, mobility: Array, bound: float) -> Array:
