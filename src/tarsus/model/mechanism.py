@@ -509,6 +509,7 @@ def find_base_chain(mechanism: Mechanism) -> tuple[int, ...]:
     parents = [body.parent for body in mechanism.bodies]
     moved = {motor.joint for motor in (*mechanism.actuators, *mechanism.file_actuators)}
     moved |= {name for c in mechanism.couplings for name in (c.joint, *c.leader_names)}
+    moved |= {name for tendon in mechanism.tendons for name, _ in tendon.terms}
     touching = {candidate.body for candidate in mechanism.candidates}
     slides, rotation = np.zeros((0, 3)), np.eye(3)
     for i, body in enumerate(mechanism.bodies):

@@ -72,17 +72,20 @@ def modes_change(joints: list[BrakedJoint], u: SX) -> SX:
 
 
 def next_slide_signs(
-    joints: list[BrakedJoint], M: SX, last: SX, u: SX, done: SX
+    joints: list[BrakedJoint], indices: list[int], M: SX, last: SX, u: SX, done: SX
 ) -> tuple[list[SX], SX]:
     """Choose, for each joint, the sign of the rate that friction brakes next; 0 locks it.
 
-    Also return the velocity (nu,) between `last` (nu,) and the end of the step u (nu,) at which the
-    function is least. Where no change is needed, these are the signs of before, and u.
+    Also return the velocities (n,) between those of `last` and those of u, the end of the step, at
+    which the function is least. Where no change is needed, these are the signs of before, and u.
+    Robots that do not move each other are searched one by one.
 
     Parameters
     ----------
     joints : list of BrakedJoint
-        Joints with dry friction.
+        Joints of a robot with dry friction.
+    indices : list of int
+        Indices of the robot's velocities, n of them.
     M : SX
         Mass matrix (nu, nu).
     last, u : SX
@@ -103,7 +106,8 @@ def next_slide_signs(
         positions.append(ca.if_else(reverses, position, NO_REVERSAL))
         rises.append(ca.if_else(reverses, 2 * joint.friction * ca.fabs(after - before), 0))
     # the first reversal from which the function no longer falls; its minimum may lie before that
-    fall = ca.fmax(ca.dot(u - last, ca.mtimes(M, u - last)), MIN_ENERGY)
+    change = (u - last)[indices]
+    fall = ca.fmax(ca.dot(change, ca.mtimes(M[indices, indices], change)), MIN_ENERGY)
     stop = SX(NO_REVERSAL)
     for position in positions:
         risen = _rise_before(positions, rises, position, ca.le)
@@ -126,7 +130,7 @@ def next_slide_signs(
     for k, joint in enumerate(joints):
         released = ca.logic_and(joint.modes[1] == 0, loads[k] >= limit)
         signs[k] = ca.if_else(released, -ca.sign(joint.impulse), signs[k])
-    return signs, last + least * (u - last)
+    return signs, last[indices] + least * change
 
 
 def _rise_before(

@@ -38,6 +38,7 @@ from tarsus.stepping.joint_states import (
 from tarsus.stepping.lockable_joints import (
     dry_friction_damping,
     find_lockable_joints,
+    friction_groups,
     friction_indices,
     impulse_count,
     lockable_dependents,
@@ -114,7 +115,7 @@ def step_with_joints(scene: Scene, q: SX, start: StepStart, builder: Builder) ->
             attempt = replace(attempt, warm_start=warm_start)
         end = assemble.velocity_step(free, robot, start, attempt, builder)
         # lock other joints if an inclusion is violated
-        after, wrong = next_modes(joints, modes, end, (state, robot.free.M), builder)
+        after, wrong = next_modes(scene, joints, modes, end, (state, robot.free.M), builder)
         end = reject_unphysical(scene, end)
         if scene.law.correction_is_optional:
             after, wrong = retry_skip_correction(end, state, after, wrong)
@@ -268,6 +269,7 @@ def retry_skip_correction(
 
 
 def next_modes(
+    scene: Scene,
     joints: list[JointState],
     modes: list[SX],
     end: StepOutputs,
@@ -281,6 +283,8 @@ def next_modes(
 
     Parameters
     ----------
+    scene : Scene
+        Scene to simulate.
     joints : list of JointState
         All lockable joints.
     modes : list of SX
@@ -304,8 +308,12 @@ def next_modes(
 
         def search(values: Values) -> tuple[Values, SX]:
             last, u, done = now["point"], values["point"], now["pass"]
-            new_signs, least = next_slide_signs(braked_joints, M, last, u, done)
-            return {"signs": ca.vertcat(*new_signs), "point": least}, SX(0)
+            new_signs, nearest = SX(values["signs"]), SX(u)
+            for numbers, indices in friction_groups(scene):
+                group = [braked_joints[k] for k in numbers]
+                group_signs, least = next_slide_signs(group, indices, M, last, u, done)
+                new_signs[numbers], nearest[indices] = ca.vertcat(*group_signs), least
+            return {"signs": new_signs, "point": nearest}, SX(0)
 
         same = {"signs": ca.vertcat(*(modes[k][1] for k in braked)), "point": end.u}
         result = builder.loop(same, search, 1, first=modes_change(braked_joints, end.u))

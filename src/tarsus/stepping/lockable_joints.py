@@ -12,11 +12,11 @@ import numpy as np
 from casadi import SX
 from numpy.typing import NDArray
 
-from tarsus.dynamics import dependent_coordinates
+from tarsus.dynamics import dependent_coordinates, tree
 from tarsus.dynamics.free_motion import dissipation
 from tarsus.dynamics.kinematics import Kinematics
 from tarsus.dynamics.transmission import scatter
-from tarsus.model.mechanism import Mechanism
+from tarsus.model.mechanism import WORLD, Mechanism
 from tarsus.program.ir.symbolic import entries
 from tarsus.stepping.base import Scene, Stepper
 
@@ -127,6 +127,40 @@ def dry_friction_damping(scene: Scene, u: SX) -> SX | None:
 def friction_indices(scene: Scene) -> list[int]:
     """Find the indices of the lockable joints that have dry friction."""
     return [k for k, joint in enumerate(find_lockable_joints(scene)) if joint.has_friction]
+
+
+def friction_groups(scene: Scene) -> list[tuple[list[int], list[int]]]:
+    """Group the tree joints with dry friction by robot.
+
+    Trees that loops, mimic joints or tendons connect are one robot. For every group these are the
+    numbers of its joints among those with dry friction, and the indices of its robot's velocities;
+    all velocities if there is one group.
+    """
+    mechanism = scene.mechanism
+    roots = [tree.support_path(mechanism, i)[-1] for i in range(len(mechanism.bodies))]
+    links = [{loop.parent, loop.child} - {WORLD} for loop in mechanism.loops]
+    names = [(coupling.joint, *coupling.leader_names) for coupling in mechanism.couplings]
+    names += [tuple(joint for joint, _ in tendon.terms) for tendon in mechanism.tendons]
+    links += [{mechanism.joint_index(name) for name in connected} for connected in names]
+    for ends in links:
+        joined = {roots[i] for i in ends}
+        roots = [min(joined) if root in joined else root for root in roots]
+    owners = [
+        root
+        for root, u in zip(roots, mechanism.u_slices, strict=True)
+        for _ in range(*u.indices(mechanism.nu))
+    ]
+    columns = [joint.u for joint in find_lockable_joints(scene) if joint.has_friction]
+    groups = sorted({owners[column] for column in columns})
+    if len(groups) == 1:
+        return [(list(range(len(columns))), list(range(mechanism.nu)))]
+    return [
+        (
+            [k for k, column in enumerate(columns) if owners[column] == group],
+            [k for k, owner in enumerate(owners) if owner == group],
+        )
+        for group in groups
+    ]
 
 
 def impulse_locations(scene: Scene) -> tuple[list[int], list[int], list[int]]:

@@ -12,7 +12,7 @@ from helpers.warned import warned
 
 import tarsus
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import InvalidFile, TarsusWarning, UnknownName, Unsupported
+from tarsus.errors import InvalidFile, UnknownName, Unsupported
 from tarsus.model.mjcf import read_mjcf
 
 BALL = '<geom name="{0}" type="sphere" size=".1" {1}/>'

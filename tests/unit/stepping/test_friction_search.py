@@ -30,7 +30,8 @@ def search() -> ca.Function:
         )
         for k in range(JOINTS)
     ]
-    ways, point = next_slide_signs(joints, given["M"], given["last"], given["u"], given["done"])
+    states = given["M"], given["last"], given["u"], given["done"]
+    ways, point = next_slide_signs(joints, list(range(JOINTS)), *states)
     return ca.Function("search", list(given.values()), [ca.vertcat(*ways), point])
 
 
