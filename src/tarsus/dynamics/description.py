@@ -46,7 +46,8 @@ def summary_line(mechanism: Mechanism) -> str:
 def _row(mechanism: Mechanism, body: Body) -> tuple[str, ...]:
     joint, unit = body.joint, "m" if body.joint.kind == "slide" else "rad"
     limited = np.isfinite(joint.lower) or np.isfinite(joint.upper)
-    span = f"{joint.lower:.4g} .. {joint.upper:.4g} {unit}" if limited else ""
+    lower = 0.0 if joint.kind == "ball" else joint.lower
+    span = f"{lower:.4g} .. {joint.upper:.4g} {unit}" if limited else ""
     push = "N" if joint.kind == "slide" else "N m"
     motors = [
         f"{a.lower:.4g} .. {a.upper:.4g} {push}"

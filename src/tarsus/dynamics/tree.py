@@ -81,6 +81,7 @@ def _find_actuated_roots(mechanism: Mechanism, roots: list[int]) -> set[int]:
     """Find the roots of trees with a motor, a loop, a mimic joint or the leader of one."""
     joints = {motor.joint for motor in (*mechanism.actuators, *mechanism.file_actuators)}
     joints |= {name for c in mechanism.couplings for name in (c.joint, *c.leader_names)}
+    joints |= {name for tendon in mechanism.tendons for name, _ in tendon.terms}
     ends = {end for loop in mechanism.loops for end in (loop.parent, loop.child) if end != WORLD}
     moved = {i for i, body in enumerate(mechanism.bodies) if body.joint.name in joints}
     return {roots[i] for i in ends | moved}

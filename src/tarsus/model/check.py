@@ -105,6 +105,11 @@ def _check_joint(joint: Joint) -> None:
             f" {joint.upper}.",
             joint.name,
         )
+    if joint.kind == "ball" and not joint.upper > 0:
+        raise InvalidModel(
+            f"ball joint {joint.name!r}: the largest angle must be > 0, not {joint.upper}.",
+            joint.name,
+        )
     for what, value in (
         ("armature", joint.armature),
         ("damping", joint.damping),

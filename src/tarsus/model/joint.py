@@ -66,7 +66,7 @@ class Joint:
     axis
         Unit vector, shape (3,), in the body's frame, of a hinge or slide.
     lower, upper
-        Range, in rad or m.
+        Range, in rad or m. A ball joint may turn by the angle `upper` about any axis.
     armature
         Reflected rotor inertia, in kg m² (or kg).
     damping

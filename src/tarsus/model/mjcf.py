@@ -284,6 +284,8 @@ def _create_joint(
     dof, coordinate = int(model.jnt_dofadr[number]), int(model.jnt_qposadr[number])
     limited = bool(model.jnt_limited[number]) and single
     lower, upper = model.jnt_range[number] if limited else (-np.inf, np.inf)
+    if kind == "ball" and model.jnt_limited[number]:
+        upper = max(model.jnt_range[number])
     # rotors and dampers of actuators act through their gears
     count = len(model.actuator_trntype)
     squared_gears = [

@@ -161,7 +161,6 @@ MJCF: Table = {
         codes={
             "limit-margins-ignored": "margin",
             "joint-softness-ignored": "solreflimit solimplimit solreffriction solimpfriction",
-            "ball-joint-limits-ignored": "range",
             "free-joint-springs-ignored": "stiffness",
             "nonlinear-springs-ignored": "stiffness",
             "yielding-springs-ignored": "springyield",

@@ -246,12 +246,6 @@ def _find_nonlinear_damping(model: Any) -> Elements:
     return _join(_name_joints(model, joints), _name_tendons(model, tendons))
 
 
-def _find_limited_balls(model: Any) -> Elements:
-    return _name_joints(
-        model, np.flatnonzero(_find_limited_joints(model) & (np.array(model.jnt_type) == BALL))
-    )
-
-
 def _find_limit_margins(model: Any) -> Elements:
     joints = _find_limited_joints(model) & (np.array(model.jnt_margin) != 0)
     tendons = np.array(model.tendon_limited, dtype=bool) & (np.array(model.tendon_margin) != 0)
@@ -262,7 +256,7 @@ def _find_limit_margins(model: Any) -> Elements:
 
 def _find_soft_joints(model: Any) -> Elements:
     """Find joints and tendons whose limit or dry friction lacks MuJoCo's default softness."""
-    limited = _find_limited_joints(model) & np.isin(model.jnt_type, (SLIDE, HINGE))
+    limited = _find_limited_joints(model) & np.isin(model.jnt_type, (BALL, SLIDE, HINGE))
     rough = np.array(model.dof_frictionloss) > 0
     at_limit = np.hstack([model.jnt_solref, model.jnt_solimp])
     in_friction = np.hstack([model.dof_solref, model.dof_solimp])
@@ -385,9 +379,6 @@ UNSUPPORTED: dict[str, UnsupportedFeature] = {
     ),
     "nonlinear-damping-ignored": UnsupportedFeature(
         "the higher powers of damping are ignored", _find_nonlinear_damping
-    ),
-    "ball-joint-limits-ignored": UnsupportedFeature(
-        "limits of ball joints are ignored", _find_limited_balls
     ),
     "limit-margins-ignored": UnsupportedFeature(
         "margins of the limits of joints and tendons are ignored", _find_limit_margins

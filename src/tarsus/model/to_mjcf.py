@@ -176,6 +176,8 @@ def _add_joint(element: Element, joint: Joint, joint_limits: bool) -> None:
     }
     if joint.kind == "ball" and joint.stiffness:
         row["stiffness"] = repr(float(joint.stiffness))
+    if joint.kind == "ball" and joint_limits and joint.upper < np.pi:
+        row |= {"limited": "true", "range": numbers((0.0, joint.upper))}
     if joint.kind in ("hinge", "slide"):
         row["axis"] = numbers(joint.axis)
         if joint.stiffness:

@@ -86,21 +86,18 @@ def find_lockable_joints(scene: Scene) -> list[LockableJoint]:
 
 
 def lockable_dependents(scene: Scene) -> list[LockableJoint]:
-    """List the loop joints and tendons that have limits, if limits are simulated.
+    """List the loop joints, tendons and ball joints that have limits, if limits are simulated.
 
     A hinge whose range is a full turn or more has none.
     """
-    joints = []
-    for k, joint in enumerate(loop.joint for loop in scene.mechanism.loops if scene.limits):
-        limits, turns = [joint.lower, joint.upper], joint.kind == "hinge"
-        if joint.kind not in ("hinge", "slide") or not np.isfinite(limits).any():
-            continue
-        full_turn = joint.upper - joint.lower >= 4 * QUARTER_TURN
-        if not (turns and np.isfinite(limits).all() and full_turn):
-            joints.append(LockableJoint(-1, -1, joint.lower, joint.upper, 0.0, k))
-    for k, tendon in enumerate(scene.mechanism.tendons, len(scene.mechanism.loops)):
-        if scene.limits and np.isfinite([tendon.lower, tendon.upper]).any():
-            joints.append(LockableJoint(-1, -1, tendon.lower, tendon.upper, 0.0, k))
+    joints, loops = [], [loop.joint for loop in scene.mechanism.loops]
+    ranges = dependent_coordinates.limits(scene.mechanism) if scene.limits else []
+    for k, (lower, upper) in enumerate(ranges):
+        kind = loops[k].kind if k < len(loops) else "slide"
+        full_turn = upper - lower >= 4 * QUARTER_TURN
+        turns = kind == "hinge" and np.isfinite([lower, upper]).all() and full_turn
+        if kind in ("hinge", "slide") and np.isfinite([lower, upper]).any() and not turns:
+            joints.append(LockableJoint(-1, -1, lower, upper, 0.0, k))
     return joints
 
 

@@ -516,3 +516,41 @@ def test_unsupported_tendons_are_reported(options: str, equality: str, unsupport
         warnings.simplefilter("always")
         read_mjcf(TENDONS.format(options, equality))
     assert unsupported in {w.message.code for w in caught if isinstance(w.message, TarsusWarning)}
+
+
+SITES = """<mujoco><compiler angle="radian"/><worldbody><body name="w" pos="0 .3 0"/>
+<body name="a" pos="0 0 1" euler=".2 0 0"><joint axis="0 1 0"/><joint axis="0 0 1" pos=".1 0 0"/>
+<geom type="capsule" size=".02" fromto="0 0 0 .3 0 0" contype="0" conaffinity="0"/>
+<site name="of_a" pos=".3 .1 0" euler="0 .3 .1"/></body>
+<body name="b" pos="0 .5 1"><joint axis="0 1 0" ref=".2"/>
+<geom type="capsule" size=".02" fromto="0 0 0 .3 0 0" contype="0" conaffinity="0"/>
+<site name="of_b" {b}/></body></worldbody>
+<equality><{kind} name="tie" {ends}/></equality></mujoco>"""
+
+
+@pytest.mark.parametrize("kind", ["connect", "weld"])
+def test_constraints_at_sites_are_those_at_bodies(kind: str) -> None:
+    """Sites that coincide as drawn close the loop that an anchor in a body does."""
+    text = SITES.format(b="", kind=kind, ends='site1="of_a" site2="of_b"')
+    model = mujoco.MjModel.from_xml_string(text)
+    data = mujoco.MjData(model)
+    mujoco.mj_forward(model, data)
+    # the site of b, where that of a is
+    R = data.xmat[model.body("b").id].reshape(3, 3)
+    target = data.site("of_a")
+    position = R.T @ (target.xpos - data.xpos[model.body("b").id])
+    quaternion = np.zeros(4)
+    mujoco.mju_mat2Quat(quaternion, (R.T @ target.xmat.reshape(3, 3)).ravel())
+    there = " ".join(map(repr, map(float, position)))
+    turned = " ".join(map(repr, map(float, quaternion)))
+    b = f'pos="{there}" quat="{turned}"'
+    ends = f'body1="b" body2="a" anchor="{there if kind == "connect" else ".3 .1 0"}"'
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        at_sites = read_mjcf(SITES.format(b=b, kind=kind, ends='site1="of_b" site2="of_a"'))
+        at_bodies = read_mjcf(SITES.format(b=b, kind=kind, ends=ends))
+    (one,), (other,) = at_sites.loops, at_bodies.loops
+    assert (one.joint.kind, one.parent, one.child) == (other.joint.kind, other.parent, other.child)
+    assert one.position == pytest.approx(other.position, abs=1e-12)
+    assert one.in_child == pytest.approx(other.in_child, abs=1e-12)
+    assert one.rotation == pytest.approx(other.rotation, abs=1e-7)

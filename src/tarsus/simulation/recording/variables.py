@@ -135,7 +135,7 @@ JOINT_VARIABLES = {  # of robots whose joints have limits or dry friction alone
     ),
     "force_loop_limit": (
         "N m, N",
-        "force of the limits of loop joints and tendons, mean over the step",
+        "force of the limits of loop joints, tendons and ball joints, mean over the step",
     ),
 }
 
