@@ -104,4 +104,6 @@ def may_be_blocked(mechanism: Mechanism, body: int) -> bool:
     """
     root = tree.support_path(mechanism, body)[-1]
     tied = any(WORLD in (loop.parent, loop.child) for loop in mechanism.loops)
+    segments = [segment for tendon in mechanism.tendons for segment in tendon.segments]
+    tied |= any(WORLD in (segment.start[0], segment.end[0]) for segment in segments)
     return tied or mechanism.bodies[root].joint.kind != "free"

@@ -21,6 +21,7 @@ from tarsus import registry
 from tarsus.comparison.log_arrays import REQUIRED_VARIABLES, check_loops, to_float_array
 from tarsus.comparison.time_grid import row_spacing, steps_between
 from tarsus.dynamics import loop_constraints
+from tarsus.dynamics.integrate import integrate
 from tarsus.dynamics.robot import Robot
 from tarsus.dynamics.transmission import numeric_forces
 from tarsus.errors import (
@@ -92,7 +93,7 @@ def log_to_arrays(log: xr.Dataset, robot: Robot) -> dict[str, Any]:
     # motor torques at the joints they drive
     driven = {motor.name: motor.joint for motor in with_tendon_motors(robot).actuators}
     names = [driven[name] for name in map(str, log["actuator"].values)]
-    motors = numeric_forces(robot, names, log["q"].values, log["tau"].values)
+    motors = numeric_forces(robot, names, _evaluated(log, robot, instant), log["tau"].values)
     if "push" in log:
         motors += _push_forces(log, robot)
     # the start and every step after it
@@ -119,6 +120,17 @@ def log_to_arrays(log: xr.Dataset, robot: Robot) -> dict[str, Any]:
     if "passive_force" in log:  # of a run in MuJoCo, or with joint limits or dry friction
         steps["qfrc_passive"] = log["passive_force"].values
     return arrays | {name: np.concatenate([value[:1], value]) for name, value in steps.items()}
+
+
+def _evaluated(log: xr.Dataset, robot: Robot, instant: float | None) -> Array:
+    """Compute the coordinates (steps, nq) at which steps evaluated forces."""
+    if not any(tendon.segments for tendon in robot.tendons):
+        return log["q"].values  # transmissions do not depend on them
+    q, u = (
+        np.concatenate([log[f"{name}_start"].values[None], log[name].values[:-1]])
+        for name in ("q", "u")
+    )
+    return integrate(robot, q, u, float(log.attrs["dt"]) * (instant or 0.0))
 
 
 def _push_forces(log: xr.Dataset, robot: Robot) -> Array:

@@ -11,12 +11,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import casadi as ca
+import numpy as np
 from casadi import SX
 
+from tarsus.dynamics import jacobian, tree
 from tarsus.dynamics.kinematics import Kinematics
-from tarsus.model.tendon import Tendon
+from tarsus.model.mechanism import WORLD
+from tarsus.model.tendon import Point, Tendon, TendonSegment
+from tarsus.spatial.rotation import constant
 
 MEAN_FACTOR, END_FACTOR = 0.25, 0.5  # of dt^2 K: the inertia that a spring adds to a step
+MIN_LENGTH = 1e-9  # m, of a segment whose direction is known
 DRY_FRICTION_SPEED = 1e-2  # rad/s or m/s; below it dry friction acts as a damper
 
 
@@ -48,7 +53,14 @@ def length(kin: Kinematics, tendon: Tendon) -> SX:
     """Compute the length of a tendon, in rad or m."""
     m = kin.mechanism
     starts = dict(zip(m.joint_names, m.q_slices, strict=True))
-    return sum((c * kin.q[starts[joint].start] for joint, c in tendon.terms), SX(0))
+    total = sum((c * kin.q[starts[joint].start] for joint, c in tendon.terms), SX(0))
+    for segment in tendon.segments:
+        if segment.moves:
+            total += segment.scale * ca.norm_2(_offset(kin, segment))
+        else:
+            (_, a), (_, b) = segment.start, segment.end
+            total += segment.scale * float(np.linalg.norm(np.subtract(b, a)))
+    return total
 
 
 def rate_row(kin: Kinematics, tendon: Tendon) -> SX:
@@ -60,7 +72,35 @@ def rate_row(kin: Kinematics, tendon: Tendon) -> SX:
     starts = dict(zip(m.joint_names, m.u_slices, strict=True))
     for joint, c in tendon.terms:
         row[starts[joint].start] += c
+    for segment in tendon.segments:
+        if segment.moves:
+            _add_segment(row, kin, segment)
     return row
+
+
+def _add_segment(row: SX, kin: Kinematics, segment: TendonSegment) -> None:
+    """Add the row of a segment; joints that move both of its ends do not change its length."""
+    offset, m = _offset(kin, segment), kin.mechanism
+    direction = offset / ca.fmax(ca.norm_2(offset), MIN_LENGTH)
+    (first, _), (second, _) = segment.start, segment.end
+    common = {*tree.support_path(m, first)} & {*tree.support_path(m, second)}
+    fixed = {k for i in common for k in range(m.u_slices[i].start, m.u_slices[i].stop)}
+    for sign, (body, point) in ((-1, segment.start), (1, segment.end)):
+        columns = jacobian.point_jacobian(kin, body, constant(np.array(point)))
+        for k, column in columns.items():
+            if k not in fixed:
+                row[k] += sign * segment.scale * ca.dot(direction, column)
+
+
+def _offset(kin: Kinematics, segment: TendonSegment) -> SX:
+    """Compute the vector (3,) from start to end of a segment, in world axes, in m."""
+    start, end = (_position(kin, *tip) for tip in (segment.start, segment.end))
+    return end - start
+
+
+def _position(kin: Kinematics, body: int, point: Point) -> SX:
+    at = constant(np.array(point))
+    return at if body == WORLD else jacobian.position(kin, body, at)
 
 
 def spring_deflections(kin: Kinematics) -> list[tuple[SX, SX, float]]:

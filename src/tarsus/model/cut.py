@@ -14,6 +14,7 @@ import numpy as np
 
 from tarsus.errors import InvalidValue, Unsupported, unknown_name_error
 from tarsus.model.mechanism import WORLD, Body, Inertia, Joint, LoopJoint, Mechanism
+from tarsus.model.tendon import End, Point, as_point
 
 COORDINATES = ("minimal", "extended", "maximal")
 
@@ -114,6 +115,10 @@ def cut(mechanism: Mechanism, joints: Iterable[str]) -> Mechanism:
         position = body.position - (shifts[body.parent] if body.parent != WORLD else 0)
         loops.append(LoopJoint(body.joint, body.parent, i, position, body.rotation, -shifts[i]))
         bodies.append(_float_body(body, shifts[i]))
+
+    def shift_end(body: int, point: Point) -> End:
+        return body, point if body == WORLD else as_point(np.array(point) - shifts[body])
+
     return replace(
         mechanism,
         bodies=tuple(bodies),
@@ -124,6 +129,7 @@ def cut(mechanism: Mechanism, joints: Iterable[str]) -> Mechanism:
         frames=tuple(replace(f, position=f.position - shifts[f.body]) for f in mechanism.frames),
         keyframes={},
         loops=tuple(loops),
+        tendons=tuple(tendon.move_ends(shift_end) for tendon in mechanism.tendons),
         uncut=mechanism,
     )
 

@@ -196,6 +196,7 @@ def _insert_joint(
         frames=tuple(replace(f, body=shift(f.body)) for f in robot.frames),
         solids=tuple(replace(s, body=shift(s.body)) for s in robot.solids),
         loops=tuple(replace(p, parent=shift(p.parent), child=shift(p.child)) for p in robot.loops),
+        tendons=tuple(t.move_ends(lambda body, p: (shift(body), p)) for t in robot.tendons),
         keyframes={key: np.insert(q, place, 0.0) for key, q in robot.keyframes.items()},
         excluded=(*robot.excluded, *separated),
     )

@@ -18,7 +18,7 @@ FREE: Range = (-np.inf, np.inf)
 FADE_RATIO = 0.05  # part of a speed limit over which the torque falls to zero
 STATELESS, INTEGRATOR, FILTERS = "none", "integrator", ("filter", "filterexact")
 NOT_DRIVING = (
-    "actuators that do not drive one hinge, slide or fixed tendon are ignored"  # start of a report
+    "actuators that do not drive one hinge, slide or tendon are ignored"  # start of a report
 )
 MOTOR_NUMBERS = ("delay", "lag", "encoder_offset")  # what real motors add, 0 by default
 SIMULATED = (STATELESS, INTEGRATOR, *FILTERS)  # dynamics

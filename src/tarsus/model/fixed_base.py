@@ -14,6 +14,7 @@ from tarsus.model.mechanism import WORLD, Body, Candidate, Frame, LoopJoint, Mec
 from tarsus.model.parts import MAX_LISTED
 from tarsus.model.poses import Pose
 from tarsus.model.solids import Solid
+from tarsus.model.tendon import End, Point, as_point
 from tarsus.model.visuals import move_to_world
 
 KEYFRAMES = ("qpos0", "stand")  # the first that exists gives the pose of the base
@@ -76,6 +77,10 @@ def fix_base(mechanism: Mechanism, height: float | None = None) -> Mechanism:
             _attach_loop_to_world(loop, base, count)
             for loop in mechanism.loops
             if max(loop.child, loop.parent) >= count
+        ),
+        tendons=tuple(
+            tendon.move_ends(lambda body, point: _find_without_base(body, point, base, count))
+            for tendon in mechanism.tendons
         ),
         keyframes={
             key: q[mechanism.q_slices[count - 1].stop :] for key, q in mechanism.keyframes.items()
@@ -156,6 +161,13 @@ def _without_base(body: Body, base: Pose, count: int) -> Body:
 def _select_on_other_bodies(parts: tuple[T, ...], count: int) -> tuple[T, ...]:
     """Select the parts of all bodies behind the base."""
     return tuple(replace(part, body=part.body - count) for part in parts if part.body >= count)
+
+
+def _find_without_base(body: int, point: Point, base: Pose, count: int) -> End:
+    """Find a body and a point in it after the bodies of the base have become the world."""
+    if body == count - 1:
+        return WORLD, as_point(base.point(np.array(point)))
+    return max(body - count, WORLD), point
 
 
 def _attach_loop_to_world(loop: LoopJoint, base: Pose, count: int) -> LoopJoint:

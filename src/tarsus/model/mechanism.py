@@ -320,7 +320,7 @@ class Mechanism:
     couplings
         Joints of the tree that follow others.
     tendons
-        Tendons that the file's actuators drive.
+        Tendons with limits, springs, damping or actuators of the file.
     file_actuators
         Actuators with the laws of the file (`actuators="file"`).
     material

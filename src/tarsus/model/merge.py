@@ -13,6 +13,7 @@ from tarsus.model.file_numbers import FileNumbers
 from tarsus.model.mechanism import WORLD, Body, LoopJoint, Mechanism
 from tarsus.model.poses import Pose, quaternion_from_rotation, rotation_from_quaternion
 from tarsus.model.solids import FIRST_PAIR_BIT, Solid
+from tarsus.model.tendon import End, Point, as_point
 
 Array = NDArray[np.float64]
 
@@ -102,8 +103,13 @@ def displace(mechanism: Mechanism, pose: Pose) -> Mechanism:
             body_pose = pose @ Pose(body.position, body.rotation)
             bodies[i] = replace(body, position=body_pose.position, rotation=body_pose.rotation)
     loops = tuple(_displace_loop(loop, pose) for loop in mechanism.loops)
-    keyframes = {**mechanism.keyframes, "stand": q}
-    return replace(mechanism, bodies=tuple(bodies), loops=loops, keyframes=keyframes)
+
+    def displace_end(body: int, point: Point) -> End:
+        return (body, as_point(pose.point(np.array(point)))) if body == WORLD else (body, point)
+
+    tendons = tuple(tendon.move_ends(displace_end) for tendon in mechanism.tendons)
+    moved = {"loops": loops, "tendons": tendons, "keyframes": {**mechanism.keyframes, "stand": q}}
+    return replace(mechanism, bodies=tuple(bodies), **moved)
 
 
 def _displace_loop(loop: LoopJoint, pose: Pose) -> LoopJoint:
@@ -223,4 +229,5 @@ def _renumber(m: Mechanism, start: int, pairs: int) -> Mechanism:
             replace(p, parent=renumber_body(p.parent), child=renumber_body(p.child))
             for p in m.loops
         ),
+        tendons=tuple(t.move_ends(lambda b, p: (renumber_body(b), p)) for t in m.tendons),
     )

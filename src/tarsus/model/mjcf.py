@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,7 @@ from tarsus.model.mjcf_contacts import (
 from tarsus.model.mjcf_equalities import (
     create_couplings,
     create_loop_joints,
+    find_in_mechanism,
     find_rigid_tendons,
     report_constraints,
 )
@@ -192,7 +194,11 @@ def _build_mechanism(model: Any, source: Source, report: Report, fallback_name: 
         unsupported=tuple(report.unsupported),
         loops=loops,
         couplings=coupled,
-        tendons=read_tendons(model, find_rigid_tendons(model)),
+        tendons=read_tendons(
+            model,
+            find_rigid_tendons(model),
+            partial(find_in_mechanism, welded, owner, anchors),
+        ),
         merged_joints=tuple(source.base_joints),
     )
 

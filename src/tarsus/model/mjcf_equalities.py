@@ -86,7 +86,7 @@ def create_loop_joints(
     loops = []
     for number in _find_active_equalities(model, CONNECT, WELD):
         ends = [_read_end(model, number, end) for end in (0, 1)]
-        first, second = (_find_in_mechanism(welded, owner, anchors, *end) for end in ends)
+        first, second = (find_in_mechanism(welded, owner, anchors, *end) for end in ends)
         if second[0] == WORLD:
             first, second = second, first
         if second[0] == WORLD or first[0] == second[0]:
@@ -270,7 +270,7 @@ def _read_end(model: Any, number: int, end: int) -> tuple[int, Pose]:
     return thing, Pose(data[3:6], rotation_from_quaternion(data[6:10]))
 
 
-def _find_in_mechanism(
+def find_in_mechanism(
     welded: WeldResult, owner: list[int], anchors: list[Array], body: int, pose: Pose
 ) -> tuple[int, Pose]:
     """Find the mechanism's body that carries a pose of a MuJoCo body, and the pose in it."""

@@ -88,6 +88,20 @@ BODY = supported(
     children_path="body",
 )
 
+TENDON_ATTRIBUTES = (
+    "name class limited range stiffness springlength damping frictionloss actuatorfrclimited"
+    " actuatorfrcrange"
+)
+TENDON_LOOKS = "group user width rgba material"
+TENDON_CODES = {
+    TENDONS: "armature",
+    "limit-margins-ignored": "margin",
+    "yielding-springs-ignored": "springyield",
+    "nonlinear-springs-ignored": "stiffness",
+    "nonlinear-damping-ignored": "damping",
+    "joint-softness-ignored": "solreflimit solimplimit solreffriction solimpfriction",
+}
+
 MJCF: Table = {
     "mujoco": supported("the root", "model"),
     "include": supported("the content of the file takes its place", "file"),
@@ -236,22 +250,22 @@ MJCF: Table = {
     "mujoco/tendon/fixed": supported(
         "has an actuator, limits, a spring, damping or friction, is the length in an equality"
         " constraint, or couples joints without play if its range is at most 0.1",
-        "name class limited range stiffness springlength damping frictionloss actuatorfrclimited"
-        " actuatorfrcrange",
-        ignored="group user width rgba material",
-        codes={
-            TENDONS: "armature",
-            "limit-margins-ignored": "margin",
-            "yielding-springs-ignored": "springyield",
-            "nonlinear-springs-ignored": "stiffness",
-            "nonlinear-damping-ignored": "damping",
-            "joint-softness-ignored": "solreflimit solimplimit solreffriction solimpfriction",
-        },
+        TENDON_ATTRIBUTES,
+        ignored=TENDON_LOOKS,
+        codes=TENDON_CODES,
     ),
     "mujoco/tendon/fixed/joint": supported("", "joint coef"),
-    "mujoco/tendon/spatial": reported("only fixed tendons are simulated", TENDONS),
+    "mujoco/tendon/spatial": supported(
+        "like a fixed tendon, for paths through sites and pulleys",
+        TENDON_ATTRIBUTES,
+        ignored=TENDON_LOOKS,
+        codes=TENDON_CODES,
+    ),
+    "mujoco/tendon/spatial/site": supported("", "site"),
+    "mujoco/tendon/spatial/pulley": supported("", "divisor"),
+    "mujoco/tendon/spatial/geom": reported("tendons around geoms are not simulated", TENDONS),
     # actuators
-    "mujoco/actuator": supported("one signal that drives one hinge, slide or fixed tendon"),
+    "mujoco/actuator": supported("one signal that drives one hinge, slide or tendon"),
     "mujoco/actuator/general": _create_actuator(
         "affine laws without state, or with a filter or an integrator",
         "gaintype gainprm biastype biasprm dyntype dynprm actearly actlimited actrange"

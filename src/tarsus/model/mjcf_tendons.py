@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from tarsus.model.conventions import mujoco_joint_names
-from tarsus.model.tendon import Tendon
+from tarsus.model.poses import Pose
+from tarsus.model.tendon import End, Tendon, TendonSegment, as_point
 
 TENDON = 3  # mjtTrn
-WRAP_JOINT = 1  # mjtWrap
+WRAP_JOINT, WRAP_PULLEY, WRAP_SITE = 1, 2, 3  # mjtWrap
 
 
 def read_joint_terms(model: Any, tendon: int) -> list[tuple[int, float]] | None:
@@ -23,9 +25,9 @@ def read_joint_terms(model: Any, tendon: int) -> list[tuple[int, float]] | None:
 
 
 def name_tendons(model: Any) -> dict[int, str]:
-    """Name the fixed tendons, by number, so that no joint has the same name."""
+    """Name the tendons that can be simulated, by number, so that no joint has the same name."""
     used, names = set(mujoco_joint_names(model)), dict[int, str]()
-    for tendon in find_fixed_tendons(model):
+    for tendon in find_possible_tendons(model):
         first = name = model.tendon(tendon).name or f"tendon_{tendon}"
         while name in used:
             name = f"{first}_tendon" if name == first else f"{name}_"
@@ -34,10 +36,19 @@ def name_tendons(model: Any) -> dict[int, str]:
     return names
 
 
-def read_tendons(model: Any, rigid: set[int]) -> tuple[Tendon, ...]:
-    """Read the fixed tendons that actuators drive, or that act on their joints by themselves.
+def read_tendons(
+    model: Any, rigid: set[int], find: Callable[[int, Pose], tuple[int, Pose]]
+) -> tuple[Tendon, ...]:
+    """Read the tendons that actuators drive, or that act by themselves.
 
-    The limits of `rigid` tendons, which couple their joints, are left out.
+    Parameters
+    ----------
+    model
+        Compiled MuJoCo model.
+    rigid
+        Numbers of the tendons that couple their joints, whose limits are left out.
+    find
+        Function that finds the mechanism's body, and the pose in it, of a pose in a MuJoCo body.
     """
     joints = mujoco_joint_names(model)
     dampings = getattr(model, "actuator_damping", np.zeros(len(model.actuator_trntype)))
@@ -50,6 +61,10 @@ def read_tendons(model: Any, rigid: set[int]) -> tuple[Tendon, ...]:
         tendon = Tendon(
             name,
             tuple((joints[j], c) for j, c in read_joint_terms(model, number) or ()),
+            tuple(
+                TendonSegment(_find_end(model, a, find), _find_end(model, b, find), scale)
+                for a, b, scale in _read_segments(model, number) or ()
+            ),
             lower=float(lower),
             upper=float(upper),
             stiffness=float(model.tendon_stiffness[number]),
@@ -71,10 +86,47 @@ def read_gear(model: Any, number: int) -> float:
     return float(model.actuator_gear[first, 0])
 
 
-def find_fixed_tendons(model: Any) -> list[int]:
-    """Find the fixed tendons that move with a joint, by number."""
-    terms = (read_joint_terms(model, tendon) for tendon in range(model.ntendon))
-    return [tendon for tendon, pairs in enumerate(terms) if any(c for _, c in pairs or ())]
+def find_possible_tendons(model: Any) -> list[int]:
+    """Find the tendons that can be simulated, by number.
+
+    They are fixed tendons with a joint, and spatial tendons through sites of several bodies.
+    """
+    found = []
+    for tendon in range(model.ntendon):
+        terms, segments = read_joint_terms(model, tendon), _read_segments(model, tendon)
+        bodies = [
+            {int(model.body_weldid[model.site_bodyid[site]]) for site in sites}
+            for *sites, _ in segments or ()
+        ]
+        if any(c for _, c in terms or ()) or any(len(both) > 1 for both in bodies):
+            found.append(tendon)
+    return found
+
+
+def _read_segments(model: Any, tendon: int) -> list[tuple[int, int, float]] | None:
+    """Read the segments of a spatial tendon: two sites, and the share in its length.
+
+    None for a fixed tendon, and for one that wraps around a geom.
+    """
+    start, count = int(model.tendon_adr[tendon]), int(model.tendon_num[tendon])
+    segments, last, scale = list[tuple[int, int, float]](), -1, 1.0
+    for k in range(start, start + count):
+        kind, site = int(model.wrap_type[k]), int(model.wrap_objid[k])
+        if kind not in (WRAP_PULLEY, WRAP_SITE):
+            return None
+        if kind == WRAP_PULLEY:
+            last, scale = -1, 1 / float(model.wrap_prm[k])
+            continue
+        if last >= 0:
+            segments.append((last, site, scale))
+        last = site
+    return segments
+
+
+def _find_end(model: Any, site: int, find: Callable[[int, Pose], tuple[int, Pose]]) -> End:
+    """Find the mechanism's body and the point in it where a site is."""
+    body, pose = find(int(model.site_bodyid[site]), Pose(np.array(model.site_pos[site])))
+    return body, as_point(pose.position)
 
 
 def find_tendon_actuators(model: Any, tendon: int) -> list[int]:

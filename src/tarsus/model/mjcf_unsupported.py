@@ -27,7 +27,7 @@ from tarsus.model.mjcf_equalities import (
     find_simulated_equalities,
 )
 from tarsus.model.mjcf_schema import MJCF
-from tarsus.model.mjcf_tendons import find_fixed_tendons, find_tendon_actuators
+from tarsus.model.mjcf_tendons import find_possible_tendons, find_tendon_actuators
 from tarsus.model.parts import MAX_LISTED, Report
 from tarsus.model.poses import rotation_from_quaternion
 
@@ -172,7 +172,7 @@ def _find_tendons(model: Any) -> Elements:
         acting |= _find_nonzero(model, f"tendon_{field}", model.ntendon)
     for tendon in range(model.ntendon):
         acting[tendon] |= bool(find_tendon_actuators(model, tendon))
-    acting[find_fixed_tendons(model)] = False
+    acting[find_possible_tendons(model)] = False
     acting |= _find_nonzero(model, "tendon_armature", model.ntendon)
     return _name_tendons(model, np.flatnonzero(acting))
 
@@ -348,7 +348,7 @@ UNSUPPORTED: dict[str, UnsupportedFeature] = {
     ),
     "mocap-bodies-ignored": UnsupportedFeature("mocap bodies are ignored", _find_mocap_bodies),
     "tendons-ignored": UnsupportedFeature(
-        "spatial tendons, and the armature of tendons, are ignored",
+        "tendons that wrap around geoms, and the armature of tendons, are ignored",
         _find_tendons,
     ),
     "gravity-compensation-ignored": UnsupportedFeature(

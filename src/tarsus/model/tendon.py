@@ -1,20 +1,38 @@
-"""Fixed tendons: linear combinations of joint coordinates with actuators, springs and limits."""
+"""Tendons: lengths that depend on the joints, with actuators, springs and limits."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from tarsus.errors import InvalidModel
 
+Point = tuple[float, float, float]
+End = tuple[int, Point]  # body (-1: the world), and a point in its frame, in m
+
+
+@dataclass(frozen=True)
+class TendonSegment:
+    """Straight part of a spatial tendon, which counts `scale` times in its length."""
+
+    start: End
+    end: End
+    scale: float = 1.0
+
+    @property
+    def moves(self) -> bool:
+        """Whether its ends are on different bodies, so that its length changes."""
+        return self.start[0] != self.end[0]
+
 
 @dataclass(frozen=True)
 class Tendon:
-    """Tendon whose length L is the sum of c q over joints of the tree, in rad or m.
+    """Tendon whose length L is the sum of c q over joints of the tree, or of straight segments.
 
-    A force f along the tendon acts on each joint with c f.
+    L is in rad or m. A force f along a fixed tendon acts on each joint with c f; that along a
+    spatial one acts on the ends of its segments.
 
     Attributes
     ----------
@@ -22,6 +40,8 @@ class Tendon:
         Unique among tendons and joints.
     terms
         Names of hinges and slides, with their coefficients c.
+    segments
+        Segments of a spatial tendon.
     lower, upper
         Range of the length, in rad or m.
     stiffness
@@ -35,7 +55,8 @@ class Tendon:
     """
 
     name: str
-    terms: tuple[tuple[str, float], ...]
+    terms: tuple[tuple[str, float], ...] = ()
+    segments: tuple[TendonSegment, ...] = ()
     lower: float = -np.inf
     upper: float = np.inf
     stiffness: float = 0.0
@@ -48,6 +69,20 @@ class Tendon:
         """Whether it has limits, a spring, damping or dry friction."""
         limited = np.isfinite([self.lower, self.upper]).any()
         return bool(limited or self.stiffness or self.damping or self.dry_friction)
+
+    def move_ends(self, move: Callable[[int, Point], End]) -> Tendon:
+        """Replace the ends of all segments, each a body and a point in its frame."""
+        segments = (
+            replace(segment, start=move(*segment.start), end=move(*segment.end))
+            for segment in self.segments
+        )
+        return replace(self, segments=tuple(segments))
+
+
+def as_point(coordinates: Iterable[float]) -> Point:
+    """Convert three coordinates, in m, to a point of plain numbers."""
+    x, y, z = (float(coordinate) for coordinate in coordinates)
+    return x, y, z
 
 
 def check_tendons(tendons: tuple[Tendon, ...], kinds: Mapping[str, str]) -> None:
@@ -66,11 +101,22 @@ def check_tendons(tendons: tuple[Tendon, ...], kinds: Mapping[str, str]) -> None
         If a tendon is invalid.
     """
     for tendon in tendons:
-        if not any(coefficient for _, coefficient in tendon.terms):
+        moves = any(segment.moves for segment in tendon.segments)
+        if not moves and not any(coefficient for _, coefficient in tendon.terms):
             raise InvalidModel(
-                f"tendon {tendon.name!r} must have a joint with a coefficient other than zero.",
+                f"tendon {tendon.name!r} must have a joint with a coefficient other than zero, or a"
+                " segment between two bodies.",
                 tendon.name,
             )
+        for segment in tendon.segments:
+            numbers = (*segment.start[1], *segment.end[1], segment.scale)
+            known = all(-1 <= end[0] < len(kinds) for end in (segment.start, segment.end))
+            if not known or not np.isfinite(numbers).all():
+                raise InvalidModel(
+                    f"tendon {tendon.name!r}: a segment needs bodies of the mechanism and finite"
+                    f" numbers, not {segment}.",
+                    tendon.name,
+                )
         for joint, coefficient in tendon.terms:
             if kinds.get(joint) not in ("hinge", "slide"):
                 is_one = f"is a {kinds[joint]} joint" if joint in kinds else "is not in the tree"

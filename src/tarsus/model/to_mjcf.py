@@ -93,7 +93,7 @@ def to_mjcf(
         SubElement(world, "geom", {"name": "floor"} | plane)
     bodies = [world, *_add_bodies(world, mechanism, joint_limits, friction)]
     add_constraints(root, bodies, mechanism, dt, numbers)
-    add_tendons(root, mechanism, joint_limits)
+    add_tendons(root, bodies, mechanism, joint_limits)
     _add_motors(SubElement(root, "actuator"), mechanism)
     for body in mechanism.bodies:
         if body.joint.friction:
@@ -201,7 +201,7 @@ def _add_motors(parent: Element, mechanism: Mechanism) -> None:
         SubElement(parent, "motor", row)
 
 
-def add_tendons(root: Element, mechanism: Mechanism, limits: bool) -> None:
+def add_tendons(root: Element, bodies: list[Element], mechanism: Mechanism, limits: bool) -> None:
     """Add the tendons of a mechanism to an MJCF model, with their limits if these are enforced."""
     if not mechanism.tendons:
         return
@@ -220,7 +220,14 @@ def add_tendons(root: Element, mechanism: Mechanism, limits: bool) -> None:
         row |= {"damping": repr(float(tendon.damping))} if tendon.damping else {}
         if tendon.dry_friction:
             row["frictionloss"] = repr(float(tendon.dry_friction))
-        element = SubElement(parent, "fixed", row)
+        kind = "spatial" if tendon.segments else "fixed"
+        element = SubElement(parent, kind, row)
+        for k, segment in enumerate(tendon.segments):
+            SubElement(element, "pulley", {"divisor": repr(1 / segment.scale)})
+            for tip, (body, point) in (("start", segment.start), ("end", segment.end)):
+                site = f"{tendon.name}/{k}/{tip}"
+                SubElement(bodies[body + 1], "site", {"name": site, "pos": numbers(point)})
+                SubElement(element, "site", {"site": site})
         for joint, coefficient in tendon.terms:
             SubElement(element, "joint", {"joint": joint, "coef": numbers((coefficient,))})
 

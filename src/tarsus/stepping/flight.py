@@ -236,6 +236,9 @@ def isolated_bases(mechanism: Mechanism) -> list[int]:
     for loop in mechanism.loops:
         ends = {WORLD if body == WORLD else roots[body] for body in (loop.parent, loop.child)}
         joined |= ends if len(ends) > 1 else set()
+    for segment in (segment for tendon in mechanism.tendons for segment in tendon.segments):
+        ends = {WORLD if b == WORLD else roots[b] for b, _ in (segment.start, segment.end)}
+        joined |= ends if len(ends) > 1 else set()
     return [
         root
         for root in free_bodies(mechanism)

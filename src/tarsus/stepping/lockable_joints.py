@@ -139,6 +139,8 @@ def friction_groups(scene: Scene) -> list[tuple[list[int], list[int]]]:
     names = [(coupling.joint, *coupling.leader_names) for coupling in mechanism.couplings]
     names += [tuple(joint for joint, _ in tendon.terms) for tendon in mechanism.tendons]
     links += [{mechanism.joint_index(name) for name in connected} for connected in names]
+    segments = [segment for tendon in mechanism.tendons for segment in tendon.segments]
+    links += [{segment.start[0], segment.end[0]} - {WORLD} for segment in segments]
     for ends in links:
         joined = {roots[i] for i in ends}
         roots = [min(joined) if root in joined else root for root in roots]
