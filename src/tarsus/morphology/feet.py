@@ -15,10 +15,15 @@ from tarsus.model.candidates import SUPPORT_TOLERANCE, main_corners
 from tarsus.model.mechanism import Candidate, Mechanism
 from tarsus.morphology.drawn import nearest_drawn
 
+Array = NDArray[np.float64]
+
 MAX_CANDIDATES = 40  # that one compiled step can evaluate
 MIN_PER_FOOT = 4  # candidates, if the sole has as many
 SOLE_THICKNESS = 0.01  # m; higher candidates of a foot are not part of its sole
 MAX_SOLE_SLOPE = 0.2  # nor are those to which a foot must tilt farther, about its lowest candidate
+MAX_SOLE_TILT = 0.4  # rad, from the horizontal, of a flat sole as the file draws it
+MIN_SOLE_AREA = 0.5  # of the foot's area seen from above
+COPLANAR = 0.02  # rad, between the normals of faces of one sole
 MAX_FOOT_HEIGHT = 0.3  # of the robot's height; links that end higher are arms
 CACHE_SIZE = 64  # robots
 
@@ -42,22 +47,75 @@ def find_feet(robot: Mechanism) -> tuple[Candidate, ...]:
     """
     if not robot.candidates:
         return ()
-    q = nearest_drawn(robot)
-    kin = kinematics(robot, SX(robot.keyframes.get("stand", q) if robot.loops else q))
-    points = np.array([np.array(DM(lowest_point(kin, c))).ravel() for c in robot.candidates])
-    lowest = points[:, 2]
+    points = _lowest_points(robot)
+    lowest = points[:, 2].copy()
     contacts = [k for touching in candidates_of_robot(robot).values() for k in touching]
     ground = lowest[contacts].min(initial=np.inf)
     height = np.ptp(lowest[contacts]) if contacts else 0.0
     chosen: list[int] = []
-    for _, touching in sorted(candidates_of_last_bodies(robot).items()):
+    tilted = find_tilted_soles(robot)
+    for body, touching in sorted(candidates_of_last_bodies(robot).items()):
         bottom = min(lowest[touching])
-        if bottom <= ground + MAX_FOOT_HEIGHT * height:
-            chosen += _select_sole(points, touching)
+        if bottom > ground + MAX_FOOT_HEIGHT * height:
+            continue
+        if body in tilted:
+            points[touching] = points[touching] @ _rotation_to_down(tilted[body]).T
+        chosen += _select_sole(points, touching)
     return tuple(robot.candidates[k] for k in sorted(chosen)[:MAX_CANDIDATES])
 
 
-def _select_sole(points: NDArray[np.float64], touching: list[int]) -> list[int]:
+@lru_cache(maxsize=CACHE_SIZE)
+def find_tilted_soles(robot: Mechanism) -> dict[int, Array]:
+    """Find the feet whose flat soles the file draws tilted, with their normals in world axes.
+
+    A sole is the face of the foot's convex hull below the middle of the foot, on which it would
+    rest, if it is large. Soles that are level, or steeper than `MAX_SOLE_TILT`, are not listed.
+
+    Returns
+    -------
+    dict
+        Unit normal (3,) out of the sole, as the file draws it, by body.
+    """
+    from scipy.spatial import ConvexHull, QhullError
+
+    points, soles = _lowest_points(robot), dict[int, Array]()
+    for body, touching in candidates_of_last_bodies(robot).items():
+        foot = points[touching]
+        try:
+            hull = ConvexHull(foot)
+        except (QhullError, ValueError):
+            continue  # fewer than four points, or coplanar ones
+        normals, offsets = hull.equations[:, :3], hull.equations[:, 3]
+        corners = foot[hull.simplices]
+        doubled = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+        areas = np.linalg.norm(doubled, axis=1) / 2
+        # the face that a plumb line from the middle of the foot meets
+        below = np.flatnonzero(normals[:, 2] < -COPLANAR)
+        heights = -(normals[below, :2] @ foot.mean(0)[:2] + offsets[below]) / normals[below, 2]
+        sole = normals[below[np.argmax(heights)]]
+        area = areas[normals @ sole > np.cos(COPLANAR)].sum()
+        from_above = (areas * -normals[:, 2])[below].sum()
+        steepness = np.arccos(np.clip(-sole[2], -1, 1))
+        if area > MIN_SOLE_AREA * from_above and COPLANAR < steepness < MAX_SOLE_TILT:
+            soles[body] = sole
+    return soles
+
+
+def _lowest_points(robot: Mechanism) -> Array:
+    """Compute the lowest point (n, 3) of each candidate, in m, as the file draws the robot."""
+    q = nearest_drawn(robot)
+    kin = kinematics(robot, SX(robot.keyframes.get("stand", q) if robot.loops else q))
+    return np.array([np.array(DM(lowest_point(kin, c))).ravel() for c in robot.candidates])
+
+
+def _rotation_to_down(normal: Array) -> Array:
+    """Compute the smallest rotation (3, 3) that turns a unit vector downwards."""
+    axis = np.cross(normal, [0.0, 0.0, -1.0])
+    cross = np.cross(axis, np.eye(3)).T
+    return np.eye(3) + cross + cross @ cross / (1 - normal[2])
+
+
+def _select_sole(points: Array, touching: list[int]) -> list[int]:
     """Select the candidates of a body that make up its sole.
 
     These are the main corners of the polygon of its lowest candidates; if there are fewer than

@@ -19,7 +19,7 @@ from tarsus.dynamics.support_points import lowest_point
 from tarsus.model import base_motion
 from tarsus.model.mechanism import UP
 from tarsus.morphology.drawn import as_drawn, clamp_to_range, roots_as_drawn
-from tarsus.morphology.feet import find_soles
+from tarsus.morphology.feet import find_soles, find_tilted_soles
 from tarsus.morphology.legs import list_hinges
 
 Array = NDArray[np.float64]
@@ -43,12 +43,15 @@ class _PlanarLeg(NamedTuple):
         Bodies moved by these joints; None without an ankle.
     foot
         Last body, and the middle of its sole (3,) in the body's frame, in m.
+    normal
+        Direction (3,) out of the sole as the file draws it, world axes; None if it is level.
     """
 
     hip: int
     knee: int
     ankle: int | None
     foot: tuple[int, Array]
+    normal: Array | None
 
 
 def find_standing_posture(robot: Robot) -> Array:
@@ -115,7 +118,7 @@ def _center_of_mass(kin: Kinematics) -> Array:
 
 def _find_legs(robot: Robot, kin: Kinematics) -> list[_PlanarLeg]:
     """Find the legs whose hinges are mostly parallel and so bend them in a plane."""
-    legs = []
+    legs, tilted = [], find_tilted_soles(robot)
     for body, sole in find_soles(robot).items():
         chain = [
             i for i in list_hinges(robot, body) if abs(joint_axis(kin, i)[2]) < VERTICAL_COSINE
@@ -128,7 +131,7 @@ def _find_legs(robot: Robot, kin: Kinematics) -> list[_PlanarLeg]:
         sprung = any(robot.bodies[i].joint.has_spring for i in chain)
         if hip is not None and knee is not None and not sprung:
             middle = np.mean([point.position for point in sole], axis=0)
-            legs.append(_PlanarLeg(hip, knee, ankle, (body, middle)))
+            legs.append(_PlanarLeg(hip, knee, ankle, (body, middle), tilted.get(body)))
     return legs
 
 
@@ -177,8 +180,10 @@ def _bend(kin: Kinematics, leg: _PlanarLeg, middle: Array, part: float) -> dict[
         choices.append((error > FOOT_TOLERANCE, knee.imag * preferred < 0, error, a, b))
     *_, a, b = min(choices)
 
-    # the ankle keeps the sole level
-    angles = zip(leg[:3], (a, b, -a - b), strict=True)
+    # the ankle levels the sole
+    normal = leg.normal
+    tilt = 0.0 if normal is None else float(np.arctan2(normal @ ahead, normal @ down))
+    angles = zip(leg[:3], (a, b, -a - b - tilt), strict=True)
     return {
         i: clamp_to_range(kin.mechanism, i, _sign(kin, leg, i) * angle)
         for i, angle in angles
