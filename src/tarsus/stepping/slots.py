@@ -3,9 +3,9 @@
 Every step computes the gaps of all secondary contacts. In worlds where one of them closes, the
 deepest of all contacts, primary ones included, are assigned to slots, and the law solves the slots;
 in other worlds it solves only the primary contacts. The cost of a step grows with the square and
-the cube of the number of slots, so if no more than SMALL_SLOT_COUNT contacts touch, only that many
-slots are solved. The law's memory of a slot is stored together with the contact's number, by which
-the next step finds it again (docs/decisions/0025-contact-slots.md).
+the cube of the number of slots, so only as many are solved as the touching contacts fill, rounded
+up to one of SLOT_COUNTS or to all. The law's memory of a slot is stored together with the contact's
+number, by which the next step finds it again (docs/decisions/0025-contact-slots.md).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from tarsus.program.ir.trace import Builder
 from tarsus.stepping.base import SLOTS_DEFERRED, Attempt, Scene, StepOutputs, StepStart
 from tarsus.stepping.patches import Solve, T, solve_patches
 
-SMALL_SLOT_COUNT = 12  # slots that are solved if no more contacts touch
+SLOT_COUNTS = (4, 8, 12)  # numbers of slots that are solved if no more contacts touch
 PRESSED_KEY = 1.0  # m: above any gap that closes; sorts contacts that only pressed before last
 
 
@@ -142,19 +142,18 @@ class FallenStep(Generic[T]):
         """Solve the step with its contacts in slots, as the body of a loop that runs once."""
         scene = self.scene
         numbers, overflow = self._choose_contacts()
-        if scene.slots <= SMALL_SLOT_COUNT:
-            return self._solve_slots(numbers, overflow), SX(0)
-        # slots are filled in order: a world that fills the next one needs all of them
-        needs_all = self.builder.store("needs_all_slots", numbers[SMALL_SLOT_COUNT] >= 0)
+        # slots are filled in order: a world that fills the next one needs more of them
+        end, below = standing, 0
+        for count in [*(few for few in SLOT_COUNTS if few < scene.slots), scene.slots]:
 
-        def solve_few(_: Values) -> tuple[Values, SX]:
-            return self._solve_slots(numbers[:SMALL_SLOT_COUNT], overflow), SX(0)
+            def solve_slots(_: Values, count: int = count) -> tuple[Values, SX]:
+                return self._solve_slots(numbers[:count], overflow), SX(0)
 
-        def solve_all(_: Values) -> tuple[Values, SX]:
-            return self._solve_slots(numbers, overflow), SX(0)
-
-        end = self.builder.loop(standing, solve_few, 1, ca.logic_not(needs_all))
-        return self.builder.cold_loop(end, solve_all, 1, needs_all), SX(0)
+            suffices = numbers[count] < 0 if count < scene.slots else SX(1)
+            needed = numbers[below] >= 0 if below else SX(1)
+            chosen = self.builder.store(f"solves_{count}", ca.logic_and(suffices, needed))
+            end, below = self.builder.cold_loop(end, solve_slots, 1, chosen), count
+        return end, SX(0)
 
     def _choose_contacts(self) -> tuple[list[SX], SX]:
         """Choose the contacts of the slots; also count the contacts that got none."""
