@@ -31,7 +31,7 @@ from tarsus.program.ir.trace import Builder
 from tarsus.stepping.base import SLOTS_DEFERRED, Attempt, Scene, StepOutputs, StepStart
 from tarsus.stepping.patches import Solve, T, solve_patches
 
-SLOT_COUNTS = (4, 8, 12)  # numbers of slots that are solved if no more contacts touch
+SLOT_COUNTS = (6, 12)  # numbers of slots that are solved if no more contacts touch
 PRESSED_KEY = 1.0  # m: above any gap that closes; sorts contacts that only pressed before last
 
 

@@ -148,11 +148,12 @@ def _observe(
 ) -> dict[str, Array]:
     """Compute the observer's reports for every step and world, shape (steps, worlds, size)."""
     steps, count = records["q"].shape[:2]
-    program = observer_program(plan)
+    program, scene = observer_program(plan), plan.scene
+    of_law = scene.law.memory_size(len(scene.geometry.contact_names))
     samples = {
         "q0": before["q"],
         "u0": before["u"],
-        "memory": before["memory"][..., : plan.scene.slot_numbers.start],
+        "memory": before["memory"][..., :of_law],
         "q1": records["q"],
         "u1": records["u"],
         "impulse": records["impulse"],
