@@ -34,7 +34,7 @@ def kinetic_energy(kin: Kinematics, inertias: list[LinearInertia]) -> SX:
 
 
 def potential_energy(kin: Kinematics, inertias: list[LinearInertia]) -> SX:
-    """Compute the potential energy in J: gravity, zero at the world's origin, and joint springs."""
+    """Compute the potential energy in J: gravity, zero at the world's origin, and springs."""
     mass = sum((inertia.m for inertia in inertias), SX(0))
     gravity = -mass * ca.dot(
         SX(list(kin.mechanism.gravity_acceleration)), center_of_mass(kin, inertias)

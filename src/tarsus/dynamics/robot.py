@@ -169,7 +169,7 @@ class Robot(Mechanism):
         return self._compute("gravity", q=q)
 
     def spring_forces(self, q: ArrayLike) -> Array:
-        """Compute the forces of the joint springs, -K (q - rest).
+        """Compute the forces of the springs of joints and tendons, such as -K (q - rest).
 
         They belong on the right-hand side: add them to `tau` of `forward_dynamics`.
 
@@ -210,7 +210,7 @@ class Robot(Mechanism):
     def inverse_dynamics(self, q: ArrayLike, u: ArrayLike, acceleration: ArrayLike) -> Array:
         """Compute the generalized forces that cause an acceleration, tau = M u' + c + g.
 
-        Armature is included; contact and joint springs are not.
+        Armature is included; contact and springs are not.
 
         Parameters
         ----------
@@ -548,7 +548,7 @@ class Robot(Mechanism):
         return self._compute("kinetic_energy", q=q, u=u)
 
     def potential_energy(self, q: ArrayLike) -> Array:
-        """Compute the potential energy of gravity and of the joint springs.
+        """Compute the potential energy of gravity and of the springs of joints and tendons.
 
         The energy of gravity is zero with the center of mass at the world's origin.
 

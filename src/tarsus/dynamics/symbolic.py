@@ -222,7 +222,7 @@ class SymbolicRobot:
 
     @property
     def spring_forces(self) -> Function:
-        """Forces of joint springs, on the right-hand side: q -> spring_forces (nu,)."""
+        """Forces of all springs, on the right-hand side: q -> spring_forces (nu,)."""
         return self._quantity("spring_forces", "spring_forces")
 
     @property

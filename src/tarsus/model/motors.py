@@ -87,8 +87,9 @@ def with_servos(mechanism: M, gains: Mapping[str, tuple[float, float]]) -> M:
         for actuator in of_joint[:1]:
             servo = replace(servo, **{name: getattr(actuator, name) for name in MOTOR_NUMBERS})
         actuators.append(servo)
-    # in the order of the motors
+    # in the order of the motors; those on tendons come last
     order = [motor.joint for motor in mechanism.actuators]
+    order += [a.joint for a in actuators if a.joint not in order]
     places = sorted(range(len(actuators)), key=lambda k: order.index(actuators[k].joint))
     signals = {}
     for key, q in mechanism.keyframes.items():

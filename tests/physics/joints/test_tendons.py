@@ -25,6 +25,7 @@ from tarsus.model.check import check
 from tarsus.model.cut import cut
 from tarsus.model.merge import merge
 from tarsus.model.mjcf import read_mjcf
+from tarsus.model.motors import with_servos
 from tarsus.model.tendon import Tendon
 
 mujoco: Any = pytest.importorskip("mujoco")
@@ -140,6 +141,14 @@ def test_gaits_do_not_drive_tendons() -> None:
     with refused(IncompatibleOptions, "actuators"):
         Simulation(robot, actuators="file", controller="stand")
     assert [motor.name for motor in Simulation(robot).robot.actuators] == ["joint"]
+
+
+def test_servos_replace_joint_actuators_beside_those_on_tendons() -> None:
+    robot = with_servos(finger(ACTUATORS)[1], {"d": (7.0, 0.1)})
+    assert [a.joint for a in robot.file_actuators] == ["d", "a_tendon", "across", "across"]
+    simulation = Simulation(robot, actuators="file")
+    simulation.step(np.array([0.2, 1.5, 0.4, -0.3]))
+    assert abs(simulation.u).min() > 0
 
 
 def test_tendons_of_invalid_joints_are_rejected() -> None:
