@@ -10,10 +10,11 @@ import numpy as np
 from numpy.polynomial import Polynomial
 from numpy.typing import NDArray
 
+from tarsus.model.conventions import mujoco_joint_names
 from tarsus.model.joint_coupling import JointCoupling, Leader, find_cycle
 from tarsus.model.mechanism import WORLD, Joint, LoopJoint
 from tarsus.model.mjcf_actuators import find_driven_joints
-from tarsus.model.mjcf_tendons import read_joint_terms
+from tarsus.model.mjcf_tendons import name_tendons, read_joint_terms, reserve_name
 from tarsus.model.parts import Report, WeldResult
 from tarsus.model.poses import Pose, rotation_from_quaternion, shift
 
@@ -83,7 +84,7 @@ def create_loop_joints(
     anchors
         Position of each MuJoCo body's joint in the body's frame, in m.
     """
-    loops = []
+    loops, used = [], {*mujoco_joint_names(model), *name_tendons(model).values()}
     for number in _find_active_equalities(model, CONNECT, WELD):
         ends = [_read_end(model, number, end) for end in (0, 1)]
         first, second = (find_in_mechanism(welded, owner, anchors, *end) for end in ends)
@@ -92,7 +93,8 @@ def create_loop_joints(
         if second[0] == WORLD or first[0] == second[0]:
             continue
         weld = model.eq_type[number] == WELD
-        name = model.equality(number).name or f"{'weld' if weld else 'connect'}_{number}"
+        kind = "weld" if weld else "connect"
+        name = reserve_name(model.equality(number).name or f"{kind}_{number}", kind, used)
         joint = Joint(name, "fixed" if weld else "ball")
         (parent, in_parent), (child, in_child) = first, second
         rotation = in_parent.rotation @ in_child.rotation.T if weld else np.eye(3)

@@ -28,12 +28,21 @@ def name_tendons(model: Any) -> dict[int, str]:
     """Name the tendons that can be simulated, by number, so that no joint has the same name."""
     used, names = set(mujoco_joint_names(model)), dict[int, str]()
     for tendon in find_possible_tendons(model):
-        first = name = model.tendon(tendon).name or f"tendon_{tendon}"
-        while name in used:
-            name = f"{first}_tendon" if name == first else f"{name}_"
-        used.add(name)
-        names[tendon] = name
+        name = model.tendon(tendon).name or f"tendon_{tendon}"
+        names[tendon] = reserve_name(name, "tendon", used)
     return names
+
+
+def reserve_name(name: str, kind: str, used: set[str]) -> str:
+    """Create a name that is not in `used`, and add it; a name in use gets the kind as its ending.
+
+    In MJCF, joints, tendons and equalities may have the same name.
+    """
+    first = name
+    while name in used:
+        name = f"{first}_{kind}" if name == first else f"{name}_"
+    used.add(name)
+    return name
 
 
 def read_tendons(

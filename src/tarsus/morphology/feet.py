@@ -12,7 +12,7 @@ from tarsus.dynamics import tree
 from tarsus.dynamics.kinematics import kinematics
 from tarsus.dynamics.support_points import lowest_point
 from tarsus.model.candidates import SUPPORT_TOLERANCE, main_corners
-from tarsus.model.mechanism import Candidate, Mechanism
+from tarsus.model.mechanism import WORLD, Candidate, Mechanism
 from tarsus.morphology.drawn import nearest_drawn
 
 Array = NDArray[np.float64]
@@ -53,15 +53,49 @@ def find_feet(robot: Mechanism) -> tuple[Candidate, ...]:
     ground = lowest[contacts].min(initial=np.inf)
     height = np.ptp(lowest[contacts]) if contacts else 0.0
     chosen: list[int] = []
-    tilted = find_tilted_soles(robot)
+    tilted, rods = find_tilted_soles(robot), _find_rods(robot, lowest)
     for body, touching in sorted(candidates_of_last_bodies(robot).items()):
         bottom = min(lowest[touching])
-        if bottom > ground + MAX_FOOT_HEIGHT * height:
+        if body in rods or bottom > ground + MAX_FOOT_HEIGHT * height:
             continue
         if body in tilted:
             points[touching] = points[touching] @ _rotation_to_down(tilted[body]).T
         chosen += _select_sole(points, touching)
     return tuple(robot.candidates[k] for k in sorted(chosen)[:MAX_CANDIDATES])
+
+
+def _find_rods(robot: Mechanism, lowest: Array) -> set[int]:
+    """Find the last bodies of chains that loop joints tie to a limb with a lower last body.
+
+    Such rods are parts of linkages, not feet.
+
+    Parameters
+    ----------
+    robot
+        Robot with `candidates`.
+    lowest
+        Height of the lowest point of each candidate, shape (n,), in m.
+    """
+    # the limb of each body by its first body after the base; loops join limbs
+    paths = [tree.support_path(robot, i) for i in range(len(robot.bodies))]
+    limbs = [next((k for k in path[::-1] if k not in robot.base_chain), -1) for path in paths]
+    for loop in robot.loops:
+        joined = {limbs[end] for end in (loop.parent, loop.child) if end != WORLD} - {-1}
+        limbs = [min(joined) if limb in joined else limb for limb in limbs]
+    tied = {end for loop in robot.loops for end in (loop.parent, loop.child)}
+    bottoms = {
+        body: float(lowest[touching].min())
+        for body, touching in candidates_of_last_bodies(robot).items()
+        if body in tied
+    }
+    return {
+        body
+        for body, bottom in bottoms.items()
+        if any(
+            limbs[other] == limbs[body] and low < bottom - SUPPORT_TOLERANCE
+            for other, low in bottoms.items()
+        )
+    }
 
 
 @lru_cache(maxsize=CACHE_SIZE)

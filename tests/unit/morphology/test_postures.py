@@ -110,3 +110,30 @@ def test_legs_outside_the_ranges_of_joints_end_in_feet() -> None:
     text = f"""<mujoco><worldbody><body pos="0 0 .7"><freejoint/><geom size=".25"/>{legs}</body>
     </worldbody><actuator>{motors}</actuator></mujoco>"""
     assert len(find_soles(Robot.of(read_mjcf(text)))) == 4
+
+
+LINKED = """<mujoco><compiler angle="radian"/><worldbody>
+<body name="trunk" pos="0 0 .7"><freejoint/><geom type="box" size=".1 .15 .1" mass="5"/>{}</body>
+</worldbody><equality>{}</equality></mujoco>"""
+SIDE = """<body name="thigh{0}" pos="0 {1} 0"><joint axis="0 1 0"/>
+<geom type="capsule" fromto="0 0 0 0 0 -.3" size=".02" mass="1"/>
+<body name="rod{0}" pos=".04 0 -.05"><joint name="link{0}" axis="0 1 0"/>
+<geom type="capsule" fromto="0 0 0 0 0 -.45" size=".008" mass=".1"/></body>
+<body name="shin{0}" pos="0 0 -.3"><joint axis="0 1 0"/>
+<geom type="capsule" fromto="0 0 0 0 0 -.3" size=".02" mass=".5"/></body></body>"""
+
+
+@pytest.mark.filterwarnings("ignore::tarsus.errors.TarsusWarning")
+def test_rods_of_linkages_are_not_feet() -> None:
+    """Without its loop a rod ends freely, as a foot may; with it, it is a part of the leg. A loop
+    may have the name of a joint, as in MJCF.
+    """
+    sides = SIDE.format("_l", 0.1) + SIDE.format("_r", -0.1)
+    loops = "".join(
+        f'<connect name="link_{s}" body1="rod_{s}" body2="shin_{s}" anchor="0 0 -.45"/>'
+        for s in "lr"
+    )
+    free, linked = (Robot.of(read_mjcf(LINKED.format(sides, each))) for each in ("", loops))
+    assert len(find_soles(free)) == 4
+    assert [linked.bodies[body].name for body in find_soles(linked)] == ["shin_l", "shin_r"]
+    assert [loop.joint.name for loop in linked.loops] == ["link_l_connect", "link_r_connect"]
