@@ -144,6 +144,25 @@ def test_a_tendon_within_a_robot_keeps_its_momentum() -> None:
     assert lost[1] < 0.01 and lost[0] / lost[1] > 3
 
 
+def test_derivatives_of_a_step_are_exact() -> None:
+    """With respect to the signals of actuators, one of which pulls against a limit."""
+    robot = walker(ACTUATORS, f'limited="true" range="0 .92" {TAUT}', 'stiffness="9"', -9.81)[1]
+    simulation = Simulation(robot, actuators="file", dt=1e-3)
+    q, u = state()
+    simulation.set(q=q, u=u)
+    start, signals = simulation.state(), np.array(SIGNALS)
+    exact = simulation.derivatives(action=signals).action[robot.nu : 2 * robot.nu]
+
+    def end(change: np.ndarray) -> np.ndarray:
+        simulation.restore(start)
+        simulation.step(signals + change)
+        return np.array(simulation.u)
+
+    steps = 1e-5 * np.eye(3)
+    columns = [(end(step) - end(-step)) / 2e-5 for step in steps]
+    assert np.allclose(exact, np.transpose(columns), atol=1e-8) and np.abs(exact).max() > 0.01
+
+
 @pytest.mark.parametrize("law", ["moreau", "compliant"])
 def test_a_ball_on_a_rope_swings_like_a_pendulum(law: str) -> None:
     """Released at the height of the hook, it pulls with 3 m g at the bottom."""
