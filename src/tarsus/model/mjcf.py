@@ -291,7 +291,7 @@ def _create_joint(
     limited = bool(model.jnt_limited[number]) and single
     lower, upper = model.jnt_range[number] if limited else (-np.inf, np.inf)
     if kind == "ball" and model.jnt_limited[number]:
-        upper = max(model.jnt_range[number])
+        upper = max(model.jnt_range[number]) or np.inf
     # rotors and dampers of actuators act through their gears
     count = len(model.actuator_trntype)
     squared_gears = [

@@ -173,6 +173,7 @@ MJCF: Table = {
         " armature frictionloss actuatorfrcrange actuatorfrclimited",
         ignored="group user",
         codes={
+            "ball-joint-limits-ignored": "range",
             "limit-margins-ignored": "margin",
             "joint-softness-ignored": "solreflimit solimplimit solreffriction solimpfriction",
             "free-joint-springs-ignored": "stiffness",

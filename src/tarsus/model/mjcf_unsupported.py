@@ -246,6 +246,12 @@ def _find_nonlinear_damping(model: Any) -> Elements:
     return _join(_name_joints(model, joints), _name_tendons(model, tendons))
 
 
+def _find_locked_balls(model: Any) -> Elements:
+    """Find ball joints with a range of zero, whose rotation has no axis at the limit."""
+    balls = _find_limited_joints(model) & (np.array(model.jnt_type) == BALL)
+    return _name_joints(model, np.flatnonzero(balls & ~np.any(model.jnt_range, axis=1)))
+
+
 def _find_limit_margins(model: Any) -> Elements:
     joints = _find_limited_joints(model) & (np.array(model.jnt_margin) != 0)
     tendons = np.array(model.tendon_limited, dtype=bool) & (np.array(model.tendon_margin) != 0)
@@ -379,6 +385,11 @@ UNSUPPORTED: dict[str, UnsupportedFeature] = {
     ),
     "nonlinear-damping-ignored": UnsupportedFeature(
         "the higher powers of damping are ignored", _find_nonlinear_damping
+    ),
+    "ball-joint-limits-ignored": UnsupportedFeature(
+        "limits of zero of ball joints are ignored",
+        _find_locked_balls,
+        "; remove the joint to weld the body",
     ),
     "limit-margins-ignored": UnsupportedFeature(
         "margins of the limits of joints and tendons are ignored", _find_limit_margins

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from helpers.refused import refused
+from helpers.warned import warned
 
 from tarsus import Simulation
 from tarsus.dynamics.robot import Robot
@@ -104,6 +105,9 @@ def test_limits_round_trip_and_none_are_left_out() -> None:
     simulation.set(u=[1.0, 0.0, 0.0])
     simulation.advance(1.0)
     assert angle(simulation.q) == pytest.approx(1.0, abs=1e-6)
+    with warned("ball-joint-limits-ignored", "b"):
+        locked = read_mjcf(top()[0].replace(f'range="0 {LIMIT}"', 'range="0 0"'))
+    assert locked.bodies[0].joint.upper == np.inf
     joint = replace(robot.bodies[0].joint, upper=-0.1)
     with refused(InvalidModel, "b"):
         check(replace(robot, bodies=(replace(robot.bodies[0], joint=joint),)))
