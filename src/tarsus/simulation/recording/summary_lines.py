@@ -6,6 +6,8 @@ from typing import Any
 
 AXES = tuple("wxyz")  # at the ends of the names of a vector's channels
 MAX_SHOWN = 4  # channels or vectors of a sensor that a line shows
+LARGE_GAP = 1e-4  # m or rad, of a loop joint
+LARGE_GAP_HINT = "; Simulation(..., stabilization=0.05) closes it"
 
 
 def summary_lines(n: dict[str, Any]) -> dict[str, str]:
@@ -46,6 +48,7 @@ def summary_lines(n: dict[str, Any]) -> dict[str, str]:
             ""
             if n["drift_max"] is None
             else f"largest gap of a loop joint {n['drift_max']:.1e} m or rad"
+            + (LARGE_GAP_HINT if n["drift_max"] > LARGE_GAP else "")
         ),
         "energy": _format_energy_line(n["energy"], n["energy_gained"]),
         **{
