@@ -11,7 +11,7 @@ end (E) of a step,
 While the spring holds, s = b = 1 and the moment is m^S + k dt w^E. While it slips, the second term
 only keeps it from reversing the motion: b = min(1, 4 s) is small where the body turns fast. The
 moment is linear in w^E, so it adds to the mass matrix as implicit damping does, under any law
-(docs/decisions/0085-moments-at-contacts.md). The stiffness k = I / dt^2, with I the inertia that
+(docs/decisions/0086-moments-at-contacts.md). The stiffness k = I / dt^2, with I the inertia that
 rotations of the body feel where the robot stands, stops a body within few steps; it grows as dt
 shrinks, toward Coulomb's law. The load f_N is that of the last step.
 """
@@ -135,6 +135,8 @@ def with_moments(free: FreeMotion, moments: list[ContactMoment], dt: SX) -> Free
 
 def without_moment_memory(scene: Scene, start: StepStart) -> StepStart:
     """Remove the memory of all moments, which laws and slots do not know."""
+    if not scene.moment_contacts:
+        return start
     return replace(start, memory=start.memory[: scene.moment_memory.start])
 
 
@@ -146,6 +148,8 @@ def with_moment_memory(
     It is the moment (3,) in world axes, N m, and the normal force, N, of each contact. An impact
     leaves it as it is.
     """
+    if not scene.moment_contacts:
+        return end
     memory = [end.contact.memory]
     if start.evaluation.impact:
         memory.append(start.memory[scene.moment_memory])
