@@ -65,8 +65,8 @@ def select_candidates(
     TarsusError
         If the robot has no candidates, or the feet of a robot without feet are requested.
     """
-    # a robot needs contacts unless its base is fixed
-    if not robot.candidates and not robot.mobile and (not names or names in (ALL, FEET)):
+    # a robot needs contacts if it floats
+    if not robot.candidates and not robot.floating and (not names or names in (ALL, FEET)):
         return ()  # a machine on a stand
     if not robot.candidates:
         raise InvalidModel(

@@ -271,6 +271,7 @@ def test_a_landing_does_not_exceed_a_limit() -> None:
         )
     )
     simulation = Simulation(robot, actuators="file")
+    simulation.set(q=robot.keyframes["stand"])
     log = simulation.run(1.0)
     assert float(np.abs(log.tau).max()) == pytest.approx(12, abs=1e-4)
     assert float(np.abs(log.tau).max()) < 12 * (1 + 3e-6)
