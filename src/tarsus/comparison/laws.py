@@ -226,9 +226,8 @@ def standing_test(create: SimulationFactory) -> Callable[[float], bool]:
         q = simulation.q
         if not np.isfinite(q).all():
             return False
-        path = np.stack([start, q])
-        height = base_position(simulation.robot, path)[:, 2] if simulation.robot.mobile else path
-        return not has_fallen(simulation.robot, path, height)
+        robot, path = simulation.robot, np.stack([start, q])
+        return not robot.mobile or not has_fallen(robot, path, base_position(robot, path)[:, 2])
 
     return stands
 
