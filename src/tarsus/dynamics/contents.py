@@ -63,8 +63,9 @@ def simulated_rows(mechanism: Mechanism) -> list[tuple[str, str]]:
     rows.append(("motors", f"{len(m.actuators)}{f'; in the file: {text}' if text else ''}"))
     candidates = [candidate.name for candidate in m.candidates]
     rows.append(("contact points", _count_and_names(candidates)))
-    if resisting := [candidate.name for candidate in m.candidates if candidate.resists_rotation]:
-        rows.append(("rolling friction", f"or torsional: {_count_and_names(resisting)}"))
+    for item in ("torsional friction", "rolling friction"):
+        if names := [c.name for c in m.candidates if getattr(c, item.replace(" ", "_"))]:
+            rows.append((item, _count_and_names(names)))
     solids = _count_and_names([solid.name for solid in m.solids])
     rows.append(("may touch itself", solids + _count_collision_pairs(m)))
     rows.append(("loops", _count_and_names([loop.joint.name for loop in m.loops])))

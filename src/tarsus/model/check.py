@@ -48,7 +48,8 @@ def _check_names(mechanism: Mechanism) -> None:
     names_by_kind = {
         "bodies": mechanism.body_names,
         "joints or tendons": [
-            *(*mechanism.joint_names, *(loop.joint.name for loop in mechanism.loops)),
+            *mechanism.joint_names,
+            *(loop.joint.name for loop in mechanism.loops),
             *(tendon.name for tendon in mechanism.tendons),
         ],
         "couplings": [coupling.name for coupling in mechanism.couplings],

@@ -14,7 +14,6 @@ from tarsus.model.mechanism import Mechanism
 
 # without effect on the motion
 IGNORED_FIELDS = ("notes", "unsupported", "timestep", "visuals", "merged_joints")
-NEW_FIELDS = ("tendons",)  # hashed only if not empty: robots without them keep their hashes
 
 
 @lru_cache(maxsize=8)
@@ -25,8 +24,7 @@ def hash_robot(mechanism: Mechanism) -> str:
     """
     sha = hashlib.sha256()
     names = [f.name for f in fields(Mechanism) if f.name not in IGNORED_FIELDS]
-    parts = [(name, getattr(mechanism, name)) for name in names]
-    _feed(sha, [(name, part) for name, part in parts if part or name not in NEW_FIELDS])
+    _feed(sha, [(name, getattr(mechanism, name)) for name in names])
     return sha.hexdigest()
 
 

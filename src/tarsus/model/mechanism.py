@@ -438,7 +438,7 @@ class Mechanism:
 
     @property
     def mobile(self) -> bool:
-        """Whether the base can move: on a free joint, or for example in a plane."""
+        """Whether the base moves, on a free joint or on a chain of passive joints."""
         return bool(self.base_chain)
 
     def body_index(self, name: str) -> int:

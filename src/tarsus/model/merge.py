@@ -136,7 +136,8 @@ def _list_names(m: Mechanism) -> set[str]:
     parts = {
         "body": m.body_names,
         "joint": [
-            *(*m.joint_names, *(loop.joint.name for loop in m.loops)),
+            *m.joint_names,
+            *(loop.joint.name for loop in m.loops),
             *(tendon.name for tendon in m.tendons),
         ],
         "point": [part.name for part in (*m.candidates, *m.frames)],

@@ -293,19 +293,18 @@ def ignored_limit_warnings(plan: Plan) -> list[WarningRecord]:
 def ignored_moment_warnings(plan: Plan) -> list[WarningRecord]:
     """Warn about contacts whose torsional and rolling friction is ignored."""
     scene = plan.scene
-    if not plan.stepper.supports_constraints:
-        ignored = [c.name for c in scene.candidates if c.resists_rotation]
-        supported = stepper_names(lambda known: known.supports_constraints)
-        reason = f"by the stepper {registry.name_of(plan.stepper)!r}; use one of {supported}"
+    if plan.stepper.supports_constraints:
+        contacts = [scene.candidates[i] for i in scene.secondary]
+        reason = "it acts only at the feet"
     else:
-        secondary = [scene.candidates[i] for i in scene.secondary]
-        ignored = [c.name for c in secondary if c.resists_rotation]
-        reason = "because only feet have it"
+        contacts, name = list(scene.candidates), registry.name_of(plan.stepper)
+        supported = stepper_names(lambda known: known.supports_constraints)
+        reason = f"the stepper {name!r} has none; use one of {supported}"
+    ignored = [contact.name for contact in contacts if contact.resists_rotation]
     if not ignored:
         return []
-    text = (
-        f"torsional and rolling friction of {join_names(ignored, MAX_NAMES)} is ignored, {reason}."
-    )
+    names = join_names(ignored, MAX_NAMES)
+    text = f"the torsional and rolling friction of {names} is ignored: {reason}."
     return [WarningRecord(text, "moments-ignored", ignored[0])]
 
 

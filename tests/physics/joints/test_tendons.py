@@ -54,7 +54,7 @@ Q, U = [0.3, -0.5, 0.05, 0.8], [1.0, -2.0, 0.3, 0.5]
 
 
 def finger(actuators: str = "", t: str = "", s: str = "", g: float = 0.0) -> tuple[str, Robot]:
-    """Text of three joints in a chain and one beside it, two tendons, and the robot."""
+    """Create the MJCF text and the robot of a finger: four joints and two tendons."""
     text = FINGER.format(actuators=actuators, t=t, s=s, g=g)
     return text, Robot.of(check(read_mjcf(text)))
 
